@@ -1,0 +1,90 @@
+# Each target sets up what it needs in .venv, from nothing but python3 (3.11 or newer) and make.
+
+PYTHON  ?= python3
+VENV    ?= .venv
+WORKERS ?= 2
+
+BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
+
+# Where runnable examples live, beside the tests.
+DOCTESTS   := src/maxcosine README.md $(wildcard docs/*.md docs/*/*.md)
+# What is run a second time as plain Python: everything that Numba compiles.
+PURE_TESTS := tests/engine tests/rules tests/test_bound.py tests/test_maximise.py
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all lint bench docs clean
+
+help:
+	@echo "maxcosine: single-pass linear classifiers that carry a proof"
+	@echo
+	@echo "  make demo      the paper's learners on handwritten digits, as a table"
+	@echo "  make test      the test suite, compiled and again as plain Python; a few minutes"
+	@echo "  make test-all  the slow tests and the documentation, in addition"
+	@echo "  make lint      style, types, import layers"
+	@echo "  make bench     speed beside scikit-learn, both in one run; prints a table"
+	@echo "  make docs      the documentation, into docs/_build/html"
+	@echo "  make clean     remove what the targets wrote, except $(VENV)"
+	@echo
+	@echo "The first run of each installs what it needs into $(VENV), and nowhere else."
+	@echo "Another interpreter:  make test PYTHON=python3.12 VENV=.venv312"
+	@echo "More test processes:  make test WORKERS=8"
+
+demo: $(VENV)/.installed-base
+	@$(BIN)/python -m maxcosine.demo
+
+test: $(VENV)/.installed-test
+	@echo "== tests and examples, compiled"
+	@$(PYTEST) -m "not slow" --doctest-modules --doctest-glob='*.md' tests $(DOCTESTS)
+	@echo "== the kernels again, as plain Python"
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" $(PURE_TESTS)
+
+test-all: $(VENV)/.installed-test docs
+	@echo "== slow tests"
+	@$(PYTEST) -m slow
+
+lint: $(VENV)/.installed-lint
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.installed-test
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.installed-docs
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "documentation: docs/_build/html/index.html"
+
+clean:
+	@rm -rf docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@echo "clean; to start over entirely, remove $(VENV) too"
+
+# --- set-up ----------------------------------------------------------------------------------
+
+$(VENV)/.created:
+	@$(PYTHON) -c "" >/dev/null 2>&1 || { \
+	  echo "error: $(PYTHON) not found or not working. Install Python 3.11 or newer," \
+	    "or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: maxcosine needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+	    "Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "error: $(PYTHON) cannot create virtual environments: its venv or ensurepip module is" \
+	    "missing. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "creating $(VENV) with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed-base: pyproject.toml $(VENV)/.created
+	@echo "installing maxcosine into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e .
+	@touch $@
+
+$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	@echo "installing maxcosine[$*] into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e '.[$*]'
+	@touch $@

@@ -1,0 +1,94 @@
+"""Compilation by Numba, with a disk cache that notices every change of the package.
+
+Numba stamps a cached function with its own source file only: edit a helper in another file and a
+stale kernel is loaded. Here the stamp covers every source file of the package.
+`NUMBA_DISABLE_JIT=1` leaves everything plain Python, which is how the tests check the kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pathlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+from numba.core import caching
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+JIT_ENABLED = not numba.config.DISABLE_JIT
+
+# error_model="numpy": a division by zero gives an infinity for the engine to refuse, not an
+# exception inside a loop that has let go of the interpreter lock. No fastmath: results are
+# the same to the bit wherever they are computed.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+
+
+@functools.cache
+def _package_stamp() -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+class _PackageStamp:
+    def get_source_stamp(self) -> bytes:
+        return _package_stamp()
+
+
+class _UserProvided(_PackageStamp, caching.UserProvidedCacheLocator):  # type: ignore[misc]
+    """The folder of NUMBA_CACHE_DIR, if set."""
+
+
+class _InTree(_PackageStamp, caching.InTreeCacheLocator):  # type: ignore[misc]
+    """`__pycache__` beside the source, if it can be written."""
+
+
+class _UserWide(_PackageStamp, caching.UserWideCacheLocator):  # type: ignore[misc]
+    """The user's cache folder, for installations that cannot be written."""
+
+
+class _PackageCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_UserProvided, _InTree, _UserWide)
+
+
+class PackageCache(caching.FunctionCache):  # type: ignore[misc]
+    """Numba's function cache, stale as soon as any file of the package changes."""
+
+    _impl_class = _PackageCacheImpl
+
+
+def jit(function: F) -> F:
+    """Compile a function when it is first called, or load it from the disk cache."""
+    dispatcher = numba.njit(function, **OPTIONS)
+    if JIT_ENABLED:
+        dispatcher._cache = PackageCache(function)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def inline(function: F) -> F:
+    """Compile a helper into the body of the kernels that call it.
+
+    Arrays handed to a separate function are reference-counted on the way in and out, which costs
+    more than a short helper itself.
+    """
+    return numba.njit(function, inline="always", **OPTIONS)  # type: ignore[no-any-return]
+
+
+def helper(function: F) -> F:
+    """Compile a helper of kernels as a function of its own, for what is rarely called."""
+    return numba.njit(function, **OPTIONS)  # type: ignore[no-any-return]
+
+
+def compile_callback(function: Callable[..., Any], signature: Any, *, cache: bool) -> Any:
+    """Compile a function to a machine address that kernels can call, for as long as it lives."""
+    callback = CFunc(function, normalize_signature(signature), {}, {"error_model": "numpy"})
+    if cache:
+        callback._cache = PackageCache(function)
+    callback.compile()
+    return callback

@@ -1,0 +1,198 @@
+"""The hypotheses being learnt: all that the engine owns, one head for each.
+
+A head stores w as scale * v, so that shrinking w costs nothing, and its scalars relative to the
+scale: sq_v = norm(v)^2 and coef_v = Lambda / scale. Weights lie feature by feature,
+``v[feature, head]``, so that the heads of one example are neighbours in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxcosine.compiled import JIT_ENABLED
+from maxcosine.engine.native import LANES
+from maxcosine.rule import Rule
+
+HEAD = np.dtype(
+    [
+        ("positive", np.int64),  # the class that counts as +1
+        ("scale", np.float64),
+        ("sq_v", np.float64),
+        ("coef_v", np.float64),
+        ("peak_sq_v", np.float64),  # largest sq_v since it was last computed exactly
+        ("written", np.int64),  # non-zeros written since then
+        ("highest", np.int64),  # highest slot written since w was last cleared
+        ("logged", np.int64),  # slots in the log of what was written since w was last cleared
+        ("radius", np.float64),  # largest norm of an example that entered w
+        ("best_bound", np.float64),
+        ("seen", np.int64),
+        ("learnt", np.int64),  # seen, less the zero rows
+        ("mistakes", np.int64),
+        ("updates", np.int64),
+        ("sum_scale", np.float64),  # sum over time of scale; see Averaging in sweep.py
+        ("sum_coef", np.float64),  # sum over time of Lambda
+    ],
+    align=True,
+)
+
+
+class Limits(NamedTuple):
+    """What a weight type can carry. Examples outside are refused; v is rescaled to stay inside."""
+
+    eps: float
+    low_sq_x: float
+    high_sq_x: float
+    low_sq_v: float
+    high_sq_v: float
+
+
+# The longest example times the largest ratio of two norms must fit the weights, squared in
+# float64: (1e12)^2 / 1e-12 in float32, the square of (1e48)^2 / 1e-48 in float64.
+LIMITS = {
+    np.dtype(np.float32): Limits(float(np.finfo(np.float32).eps), 1e-24, 1e24, 2.0**-100, 2.0**100),
+    np.dtype(np.float64): Limits(float(np.finfo(np.float64).eps), 1e-96, 1e96, 2.0**-400, 2.0**400),
+}
+
+# Clearing slot by slot pays while the log is shorter than this share of the features.
+LOG_SHARE = 8
+
+
+def _entries(rule: Rule, n_heads: int) -> np.ndarray:
+    """Machine addresses of the rule, or plain functions when nothing is compiled."""
+    return np.full(n_heads, rule.entry, dtype=np.uint64 if JIT_ENABLED else object)
+
+
+class Arrays(NamedTuple):
+    """The heads as the kernels see them."""
+
+    v: Any
+    bias: Any
+    total: Any
+    total_bias: Any
+    table: Any
+    state: Any
+    params: Any
+    rules: Any
+    log: Any
+
+
+@dataclass
+class Heads:
+    """The hypotheses of one model, their scalars, and their rules' states."""
+
+    rule: Rule
+    arrays: Arrays
+    fit_intercept: bool
+
+    @classmethod
+    def create(
+        cls,
+        rule: Rule,
+        params: tuple[float, ...],
+        positive: np.ndarray,
+        n_features: int,
+        dtype: np.dtype,
+        *,
+        fit_intercept: bool,
+        average: bool,
+    ) -> Heads:
+        """Heads that have seen nothing; head h learns class positive[h] against the rest."""
+        n_heads = len(positive)
+        width = 1 if n_heads == 1 else -(-n_heads // LANES) * LANES
+        table = np.zeros(n_heads, HEAD)
+        table["positive"] = positive
+        table["scale"] = 1.0
+        table["highest"] = -1
+        arrays = Arrays(
+            v=np.zeros((n_features, width), dtype),
+            bias=np.zeros(width, dtype),
+            total=np.zeros((n_features if average else 0, width), dtype),
+            total_bias=np.zeros(width, dtype),
+            table=table,
+            state=np.tile(np.array([*rule.initial_state(), 0.0]), (n_heads, 1)),
+            params=np.tile(np.array([*params, 0.0]), (n_heads, 1)),
+            rules=_entries(rule, n_heads),
+            log=np.zeros((n_heads if rule.restarts else 0, n_features // LOG_SHARE), np.uint64),
+        )
+        return cls(rule, arrays, fit_intercept)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.arrays.v.dtype  # type: ignore[no-any-return]
+
+    @property
+    def n_features(self) -> int:
+        return int(self.arrays.v.shape[0])
+
+    @property
+    def table(self) -> np.ndarray:
+        return self.arrays.table  # type: ignore[no-any-return]
+
+    @property
+    def average(self) -> bool:
+        return bool(self.arrays.total.shape[0] == self.n_features)
+
+    def copy(self) -> Heads:
+        return Heads(self.rule, Arrays(*(a.copy() for a in self.arrays)), self.fit_intercept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An address means nothing in another process.
+        return {**vars(self), "arrays": self.arrays._replace(rules=None)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        entries = _entries(self.rule, len(self.table))
+        self.arrays = self.arrays._replace(rules=entries)
+
+    def grow(self, n_features: int) -> None:
+        """Make room for more features; those there were keep their weights and slots."""
+        more = n_features - self.n_features
+
+        def longer(rows: np.ndarray) -> np.ndarray:
+            return np.concatenate([rows, np.zeros((more, rows.shape[1]), rows.dtype)])
+
+        old = self.arrays
+        log = np.zeros((old.log.shape[0], n_features // LOG_SHARE), np.uint64)
+        log[:, : old.log.shape[1]] = old.log
+        total = longer(old.total) if self.average else old.total
+        # A log that had overflowed lacks slots: it must go on counting as overflowed.
+        overflowed = self.table["logged"] > old.log.shape[1]
+        self.table["logged"][overflowed] = np.iinfo(np.int64).max
+        self.arrays = old._replace(v=longer(old.v), total=total, log=log)
+
+    @property
+    def coef_sum(self) -> np.ndarray:
+        """Lambda of the last hypotheses."""
+        return self.table["scale"] * self.table["coef_v"]  # type: ignore[no-any-return]
+
+    @property
+    def averaged_coef_sum(self) -> np.ndarray:
+        """Lambda of the averaged hypotheses: the average of the Lambdas."""
+        return self.table["sum_coef"] / self._rounds  # type: ignore[no-any-return]
+
+    @property
+    def _rounds(self) -> np.ndarray:
+        return np.maximum(self.table["learnt"], 1)  # type: ignore[no-any-return]
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """The last hypotheses, w of shape (n_heads, n_features), and their constant weights."""
+        scale = self.table["scale"]
+        n = len(scale)
+        v, bias = self.arrays.v[:, :n], self.arrays.bias[:n]
+        return self._typed((v * scale).T), self._typed(bias * scale)
+
+    def averaged_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of the hypotheses after each example, and their constant weights."""
+        n = len(self.table)
+        rounds = self._rounds
+        last = self.table["sum_scale"] / rounds
+        a = self.arrays
+        w = a.v[:, :n] * last + a.total[:, :n] / rounds
+        bias = a.bias[:n] * last + a.total_bias[:n] / rounds
+        return self._typed(w.T), self._typed(bias)
+
+    def _typed(self, values: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(values, dtype=self.dtype)

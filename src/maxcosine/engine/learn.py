@@ -1,0 +1,44 @@
+"""Examples in, better heads out: picks the kernel for the storage and reports what it refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from maxcosine.engine.heads import LIMITS, Heads
+from maxcosine.engine.rows import bad_row
+from maxcosine.engine.sweep import BAD_ROW, FINISHED, sweep, sweep_dense
+
+
+class BadStep(ArithmeticError):
+    """A rule asked for a step that is not a finite, non-negative keep and add."""
+
+
+def learn(heads: Heads, X: Any, codes: np.ndarray, order: np.ndarray | None = None) -> None:
+    """Learn, in place, from the rows of X (canonical CSR or C-ordered dense, of the heads' type).
+
+    `codes` holds the class of each row; `order` names the rows to visit. Rows before a refused one
+    have been learnt from: whoever needs the heads untouched calls `check_rows` first, or learns on
+    a copy.
+    """
+    if order is None:
+        order = np.arange(X.shape[0])
+    constant = 1.0 if heads.fit_intercept else 0.0
+    limits = LIMITS[heads.dtype]
+    if scipy.sparse.issparse(X):
+        # Unsigned, so that the kernel need not ask whether an index counts from the end.
+        indices = X.indices.view(np.dtype(f"u{X.indices.itemsize}"))
+        done, fault, head = sweep(X.indptr, indices, X.data, order, codes, constant, limits, heads.arrays)
+    else:
+        done, fault, head = sweep_dense(X, order, codes, constant, limits, heads.arrays)
+    if fault == FINISHED:
+        return
+    row = int(order[done])
+    if fault == BAD_ROW:
+        raise bad_row(X, row)
+    raise BadStep(
+        f"rule {heads.rule.name!r} asked in row {row}, head {head}, for a step that is negative, "
+        "not finite, or makes the weights overflow; keep and add must be finite and at least 0"
+    )

@@ -1,0 +1,186 @@
+"""The few machine instructions that Numba does not write by itself.
+
+Three intrinsics: ask for a weight before it is needed, call a rule by its address, and four heads
+at a time in one vector register. Each has a plain Python twin for NUMBA_DISABLE_JIT=1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, models, register_model
+
+from maxcosine.compiled import JIT_ENABLED
+
+LANES = 4
+"""Heads in one vector; the weights are padded to a multiple of it."""
+
+_I32, _I64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_VECTOR = ir.VectorType(_DOUBLE, LANES)
+
+
+class LanesType(types.Type):  # type: ignore[misc]
+    """Four float64 accumulators in one register."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Lanes")
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, frontend_type: Any) -> None:
+        super().__init__(manager, frontend_type, _VECTOR)
+
+
+_lanes = LanesType()
+
+
+def _element(context: Any, builder: Any, array_type: Any, array: Any, indices: list[Any]) -> Any:
+    """Pointer to an element of a C-contiguous array; indices are trusted and not negative."""
+    view = context.make_array(array_type)(context, builder, array)
+    offset = _I64(0)
+    for axis, index in enumerate(indices):
+        wide = builder.zext(index, _I64) if index.type.width < _I64.width else index
+        extent = builder.extract_value(view.shape, axis)
+        offset = builder.add(builder.mul(offset, extent), wide)
+    return builder.gep(view.data, [offset])
+
+
+@intrinsic
+def borrow(typingctx: Any, array: Any) -> Any:
+    """The same array without its owner: a kernel outlives none of its arguments, so that counting
+    references to them, which costs more than a short row, is not needed."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, v: Any, slot: Any) -> Any:
+    """Ask the memory for the weights of `slot`, which a later row will read and write."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array, index = args
+        pointer = _element(context, builder, sig.args[0], array, [index, _I64(0)])
+        address = builder.bitcast(pointer, cgutils.voidptr_t)
+        signature = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, _I32, _I32, _I32])
+        function = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
+        # to write, keep in all cache levels, data
+        builder.call(function, [address, _I32(1), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(v, slot), codegen
+
+
+@intrinsic
+def call_rule(
+    typingctx: Any,
+    entry: Any,
+    margin: Any,
+    sq_w: Any,
+    sq_x: Any,
+    coef_sum: Any,
+    state: Any,
+    params: Any,
+    move: Any,
+) -> Any:
+    """Call the rule at address `entry`; it writes its state, and keep and add into `move`."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        numbers = _DOUBLE.as_pointer()
+        signature = ir.FunctionType(ir.VoidType(), [_DOUBLE] * 4 + [numbers] * 3)
+        function = builder.inttoptr(args[0], signature.as_pointer())
+        arrays = [
+            context.make_array(array_type)(context, builder, array).data
+            for array_type, array in zip(sig.args[5:], args[5:], strict=True)
+        ]
+        builder.call(function, [*args[1:5], *arrays])
+        return context.get_dummy_value()
+
+    return types.void(entry, margin, sq_w, sq_x, coef_sum, state, params, move), codegen
+
+
+@intrinsic
+def zero_lanes(typingctx: Any) -> Any:
+    """Four zeros."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return ir.Constant(_VECTOR, [0.0] * LANES)
+
+    return _lanes(), codegen
+
+
+@intrinsic
+def multiply_add(typingctx: Any, lanes: Any, x: Any, v: Any, slot: Any, head: Any) -> Any:
+    """lanes + x * v[slot, head : head + 4], each product and sum rounded to float64."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes, x, array, slot, head = args
+        dtype = sig.args[2].dtype
+        pointer = _element(context, builder, sig.args[2], array, [slot, head])
+        stored = ir.VectorType(context.get_value_type(dtype), LANES)
+        pointer = builder.bitcast(pointer, stored.as_pointer())
+        weights = builder.load(pointer, align=dtype.bitwidth // 8)
+        if dtype == types.float32:
+            weights = builder.fpext(weights, _VECTOR)
+        undefined = ir.Constant(_VECTOR, ir.Undefined)
+        first = builder.insert_element(undefined, x, _I32(0))
+        zeros = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+        everywhere = builder.shuffle_vector(first, undefined, zeros)
+        return builder.fadd(lanes, builder.fmul(weights, everywhere))
+
+    return _lanes(lanes, x, v, slot, head), codegen
+
+
+@intrinsic
+def add_lanes(typingctx: Any, a: Any, b: Any) -> Any:
+    """a + b."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fadd(*args)
+
+    return _lanes(a, b), codegen
+
+
+@intrinsic
+def store_lanes(typingctx: Any, scores: Any, head: Any, lanes: Any) -> Any:
+    """scores[head : head + 4] = lanes."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = _element(context, builder, sig.args[0], args[0], [args[1]])
+        builder.store(args[2], builder.bitcast(pointer, _VECTOR.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return types.void(scores, head, lanes), codegen
+
+
+if not JIT_ENABLED:
+
+    def borrow(array: Any) -> Any:
+        return array
+
+    def prefetch(v: Any, slot: Any) -> None:
+        pass
+
+    def call_rule(entry: Any, *arguments: Any) -> None:
+        entry(*arguments)
+
+    def zero_lanes() -> Any:
+        return np.zeros(LANES)
+
+    def multiply_add(lanes: Any, x: Any, v: Any, slot: Any, head: Any) -> Any:
+        return lanes + x * v[slot, head : head + LANES].astype(np.float64)
+
+    def add_lanes(a: Any, b: Any) -> Any:
+        return a + b
+
+    def store_lanes(scores: Any, head: Any, lanes: Any) -> None:
+        scores[head : head + LANES] = lanes

@@ -1,0 +1,359 @@
+"""The only loop over examples, for every rule, every storage and any number of heads.
+
+Each example costs time linear in its non-zeros. A sum over the non-zeros of a row runs in four
+lanes, the k-th non-zero in lane k mod 4, in this order for one head and for many: so that dense
+rows, sparse rows and any cutting into chunks give the same bits.
+
+Averaging. The sum over time of w_t = s_t v_t is S v + total, where S is the sum of the scales so
+far, if total loses S times whatever is added to v: so only what an update touches is written.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from maxcosine.compiled import helper, inline, jit
+from maxcosine.engine.native import (
+    LANES,
+    add_lanes,
+    borrow,
+    call_rule,
+    multiply_add,
+    prefetch,
+    store_lanes,
+    zero_lanes,
+)
+
+# What ended a sweep.
+FINISHED, BAD_ROW, BAD_STEP = 0, 1, 2
+
+# Weights larger than this, in bytes, do not stay in the second-level cache: rows ask for theirs
+# two rows ahead.
+PREFETCH_FROM = 2**19
+ROWS_AHEAD = 2
+
+# sq_v is tracked by its increments. It is computed anew when cancellation has eaten four of its
+# digits, and when as many non-zeros were written as computing it costs.
+CANCELLATION = 1e-4
+REFRESH_FROM = 2**20
+
+# A hypothesis that has decayed this far is 0.
+SMALLEST_SCALE = 2.0**-900
+
+# Dense rows are packed into blocks of about this many values, which fit the second-level cache.
+BLOCK_VALUES = 2**17
+
+
+@inline
+def square_norm(x: Any) -> float:
+    stop = len(x) - len(x) % 4
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, stop, 4):
+        x0, x1, x2, x3 = (
+            np.float64(x[k]),
+            np.float64(x[k + 1]),
+            np.float64(x[k + 2]),
+            np.float64(x[k + 3]),
+        )
+        s0 += x0 * x0
+        s1 += x1 * x1
+        s2 += x2 * x2
+        s3 += x3 * x3
+    for k in range(stop, len(x)):
+        x0 = np.float64(x[k])
+        s0 += x0 * x0
+    return (s0 + s1) + (s2 + s3)
+
+
+@helper
+def is_zero(x: Any) -> bool:
+    """All values are zero; a square norm of 0 may also be an underflow."""
+    return not np.any(x != 0.0)
+
+
+@inline
+def score_one_head(slots: Any, x: Any, v: Any) -> float:
+    stop = len(x) - len(x) % 4
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, stop, 4):
+        s0 += np.float64(x[k]) * v[slots[k], 0]
+        s1 += np.float64(x[k + 1]) * v[slots[k + 1], 0]
+        s2 += np.float64(x[k + 2]) * v[slots[k + 2], 0]
+        s3 += np.float64(x[k + 3]) * v[slots[k + 3], 0]
+    for k in range(stop, len(x)):
+        s0 += np.float64(x[k]) * v[slots[k], 0]
+    return (s0 + s1) + (s2 + s3)
+
+
+@inline
+def score_four_heads(slots: Any, x: Any, v: Any, h: int) -> Any:
+    stop = len(x) - len(x) % 4
+    s0, s1, s2, s3 = zero_lanes(), zero_lanes(), zero_lanes(), zero_lanes()
+    for k in range(0, stop, 4):
+        s0 = multiply_add(s0, np.float64(x[k]), v, slots[k], h)
+        s1 = multiply_add(s1, np.float64(x[k + 1]), v, slots[k + 1], h)
+        s2 = multiply_add(s2, np.float64(x[k + 2]), v, slots[k + 2], h)
+        s3 = multiply_add(s3, np.float64(x[k + 3]), v, slots[k + 3], h)
+    for k in range(stop, len(x)):
+        s0 = multiply_add(s0, np.float64(x[k]), v, slots[k], h)
+    return add_lanes(add_lanes(s0, s1), add_lanes(s2, s3))
+
+
+@inline
+def add_scaled(weights: Any, h: int, slots: Any, x: Any, factor: float) -> None:
+    """weights[slots, h] += factor * x, in the arithmetic of the weights."""
+    typed = x.dtype.type(factor)
+    for k in range(len(x)):
+        weights[slots[k], h] += typed * x[k]
+
+
+@helper
+def exact_square_norm(heads: Any, h: int) -> float:
+    n = heads.table[h]["highest"] + 1
+    weights, constant = square_norm(heads.v[:n, h]), np.float64(heads.bias[h])
+    return weights + constant * constant
+
+
+@helper
+def clear_slot(heads: Any, h: int, slot: Any, sum_scale: float) -> None:
+    if heads.total.shape[0] > 0:
+        heads.total[slot, h] += heads.total.dtype.type(sum_scale) * heads.v[slot, h]
+    heads.v[slot, h] = 0.0
+
+
+@helper
+def forget(heads: Any, h: int) -> None:
+    """w = 0, at the cost of what was written since it was last 0."""
+    head = heads.table[h]
+    sum_scale = head["sum_scale"]
+    if 0 < head["logged"] <= heads.log.shape[1]:
+        for k in range(head["logged"]):
+            clear_slot(heads, h, heads.log[h, k], sum_scale)
+    else:
+        for slot in range(head["highest"] + 1):
+            clear_slot(heads, h, slot, sum_scale)
+    heads.total_bias[h] += heads.total_bias.dtype.type(sum_scale) * heads.bias[h]
+    heads.bias[h] = 0.0
+    head["scale"] = 1.0
+    head["sq_v"] = 0.0
+    head["coef_v"] = 0.0
+    head["peak_sq_v"] = 0.0
+    head["written"] = 0
+    head["highest"] = -1
+    head["logged"] = 0
+    head["sum_scale"] = 0.0
+
+
+@helper
+def rescale(heads: Any, h: int, exponent: int) -> None:
+    """v <- v / 2^exponent and scale * 2^exponent: exact, w is the same."""
+    head = heads.table[h]
+    factor = math.ldexp(1.0, -exponent)
+    typed = heads.v.dtype.type(factor)
+    for slot in range(head["highest"] + 1):
+        heads.v[slot, h] *= typed
+    heads.bias[h] *= typed
+    head["scale"] /= factor
+    head["sq_v"] *= factor * factor
+    head["coef_v"] *= factor
+    head["peak_sq_v"] *= factor * factor
+    head["sum_scale"] /= factor
+
+
+@inline
+def remember_slots(log: Any, h: int, head: Any, slots: Any) -> None:
+    start = head["logged"]
+    if start <= log.shape[1]:
+        if start + len(slots) <= log.shape[1]:
+            for k in range(len(slots)):
+                log[h, start + k] = slots[k]
+        head["logged"] = start + len(slots)
+
+
+@helper
+def refresh(heads: Any, limits: Any, h: int) -> None:
+    """Compute sq_v anew from the weights, and keep it in range."""
+    head = heads.table[h]
+    head["sq_v"] = exact_square_norm(heads, h)
+    head["peak_sq_v"] = head["sq_v"]
+    head["written"] = 0
+    if head["sq_v"] == 0.0:
+        # The origin is in the hull: nothing separates. w = 0 is where a rule starts.
+        head["best_bound"] = max(head["best_bound"], 1.0 / (limits.eps * head["radius"]))
+        forget(heads, h)
+    elif head["sq_v"] < limits.low_sq_v:
+        rescale(heads, h, math.frexp(head["sq_v"])[1] // 2)
+
+
+@inline
+def must_refresh(head: Any, limits: Any) -> bool:
+    sq_v = head["sq_v"]
+    cancelled = not (sq_v >= CANCELLATION * head["peak_sq_v"] and sq_v >= limits.low_sq_v)
+    return cancelled or head["written"] > max(REFRESH_FROM, head["highest"] + 1)
+
+
+@inline
+def certify(head: Any, limits: Any) -> None:
+    """ell = Lambda / norm(w), and the largest so far.
+
+    1 / ell is known up to rounding, relative to the longest example. Below that nothing is
+    claimed: a Lambda smaller than the true one keeps every claim true.
+    """
+    norm_v = math.sqrt(head["sq_v"])
+    if norm_v > 0.0:
+        head["coef_v"] = min(head["coef_v"], norm_v / (limits.eps * head["radius"]))
+        head["best_bound"] = max(head["best_bound"], head["coef_v"] / norm_v)
+
+
+@jit
+def sweep(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    order: Any,
+    codes: Any,
+    constant: float,
+    limits: Any,
+    heads: Any,
+) -> tuple[int, int, int]:
+    """Learn from the rows named by `order`, in that order, in every head.
+
+    Returns how many rows were finished, what ended the sweep, and in which head.
+    """
+    indptr, indices, data = borrow(indptr), borrow(indices), borrow(data)
+    v, bias, total, total_bias = (
+        borrow(heads.v),
+        borrow(heads.bias),
+        borrow(heads.total),
+        borrow(heads.total_bias),
+    )
+    table, state, params, rules, log = (
+        borrow(heads.table),
+        borrow(heads.state),
+        borrow(heads.params),
+        borrow(heads.rules),
+        borrow(heads.log),
+    )
+    averaging = total.shape[0] > 0
+    logging = log.shape[0] > 0
+    far = v.size * v.itemsize > PREFETCH_FROM
+    scores = np.empty(v.shape[1])
+    move = np.empty(2)
+    for position in range(len(order)):
+        row = order[position]
+        if far and position + ROWS_AHEAD < len(order):
+            ahead = order[position + ROWS_AHEAD]
+            for slot in indices[indptr[ahead] : indptr[ahead + 1]]:
+                prefetch(v, slot)
+        x = data[indptr[row] : indptr[row + 1]]
+        slots = indices[indptr[row] : indptr[row + 1]]
+        sq_x = square_norm(x)
+        if sq_x == 0.0 and is_zero(x):
+            for h in range(len(table)):
+                table[h]["seen"] += 1
+            continue
+        if not limits.low_sq_x <= sq_x <= limits.high_sq_x:
+            return position, BAD_ROW, 0
+        sq_x += constant * constant
+        if v.shape[1] == 1:
+            scores[0] = score_one_head(slots, x, v)
+        else:
+            for h in range(0, v.shape[1], LANES):
+                store_lanes(scores, h, score_four_heads(slots, x, v, h))
+
+        for h in range(len(table)):
+            head = table[h]
+            y = 1.0 if codes[row] == head["positive"] else -1.0
+            scale = head["scale"]
+            dot = y * (scores[h] + constant * bias[h])
+            margin = scale * dot
+            sq_w = scale * scale * head["sq_v"]
+            coef_sum = scale * head["coef_v"]
+            call_rule(rules[h], margin, sq_w, sq_x, coef_sum, state[h], params[h], move)
+            keep, add = move[0], move[1]
+
+            # w <- keep * w
+            scale *= keep
+            if not (keep >= 0.0 and 0.0 <= add < math.inf and scale < math.inf):
+                return position, BAD_STEP, h
+            head["scale"] = scale
+            if scale < SMALLEST_SCALE:
+                forget(heads, h)
+                dot = 0.0
+
+            # w <- w + add * y * x
+            if add > 0.0:
+                step = add / head["scale"]
+                sq_v = head["sq_v"] + step * (2.0 * dot + step * sq_x)
+                if not sq_v <= limits.high_sq_v:
+                    if not sq_v < math.inf:
+                        return position, BAD_STEP, h
+                    exponent = math.frexp(sq_v)[1] // 2
+                    rescale(heads, h, exponent)
+                    step = math.ldexp(step, -exponent)
+                    sq_v = math.ldexp(sq_v, -2 * exponent)
+                add_scaled(v, h, slots, x, step * y)
+                bias[h] += bias.dtype.type(step * y * constant)
+                if averaging:
+                    late = -head["sum_scale"] * step * y
+                    add_scaled(total, h, slots, x, late)
+                    total_bias[h] += total_bias.dtype.type(late * constant)
+                if logging:
+                    remember_slots(log, h, head, slots)
+                head["sq_v"] = sq_v
+                head["coef_v"] += step
+                head["peak_sq_v"] = max(head["peak_sq_v"], sq_v)
+                head["written"] += len(slots)
+                head["highest"] = max(head["highest"], np.int64(slots[len(slots) - 1]))
+                head["radius"] = max(head["radius"], math.sqrt(sq_x))
+                head["updates"] += 1
+                if must_refresh(head, limits):
+                    refresh(heads, limits, h)
+                certify(head, limits)
+
+            head["seen"] += 1
+            head["learnt"] += 1
+            if margin <= 0.0:
+                head["mistakes"] += 1
+            if averaging:
+                head["sum_scale"] += head["scale"]
+                head["sum_coef"] += head["scale"] * head["coef_v"]
+    return len(order), FINISHED, 0
+
+
+@helper
+def pack(x: Any, order: Any, indptr: Any, indices: Any, data: Any) -> None:
+    """The non-zeros of the dense rows named by `order`, as sparse rows."""
+    end = 0
+    for position in range(len(order)):
+        row = x[order[position]]
+        for column in range(len(row)):
+            # Written always and kept if not zero: a branch here would be mispredicted.
+            indices[end] = column
+            data[end] = row[column]
+            end += row[column] != 0.0
+        indptr[position + 1] = end
+
+
+@jit
+def sweep_dense(
+    x: Any, order: Any, codes: Any, constant: float, limits: Any, heads: Any
+) -> tuple[int, int, int]:
+    """`sweep` over the rows of a dense array, packed block by block into sparse ones."""
+    n_columns = x.shape[1]
+    rows = max(1, BLOCK_VALUES // max(1, n_columns))
+    indptr = np.zeros(rows + 1, np.int64)
+    indices = np.empty(rows * n_columns + 1, np.uint32)
+    data = np.empty(rows * n_columns + 1, x.dtype)
+    for start in range(0, len(order), rows):
+        block = order[start : start + rows]
+        pack(x, block, indptr, indices, data)
+        done, fault, head = sweep(
+            indptr, indices, data, np.arange(len(block)), codes[block], constant, limits, heads
+        )
+        if fault != FINISHED:
+            return start + done, fault, head
+    return len(order), FINISHED, 0

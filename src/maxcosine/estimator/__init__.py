@@ -1,0 +1,30 @@
+"""The learners as scikit-learn classifiers; the only part that imports scikit-learn."""
+
+from maxcosine.estimator.named import (
+    AggressiveROMMAClassifier,
+    ALMAClassifier,
+    CMCPClassifier,
+    MCPClassifier,
+    MCPExactClassifier,
+    NAROMMAClassifier,
+    NORMAClassifier,
+    PAClassifier,
+    PerceptronClassifier,
+    ROMMAClassifier,
+)
+from maxcosine.estimator.online import OnlineClassifier, SortedLabelsWarning
+
+__all__ = [
+    "ALMAClassifier",
+    "AggressiveROMMAClassifier",
+    "CMCPClassifier",
+    "MCPClassifier",
+    "MCPExactClassifier",
+    "NAROMMAClassifier",
+    "NORMAClassifier",
+    "OnlineClassifier",
+    "PAClassifier",
+    "PerceptronClassifier",
+    "ROMMAClassifier",
+    "SortedLabelsWarning",
+]

@@ -1,0 +1,454 @@
+"""`OnlineClassifier`: any rule as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _get_feature_names,
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
+
+from maxcosine.certificate import Certificate
+from maxcosine.engine import canonical, check_rows, learn
+from maxcosine.model import Model
+from maxcosine.rule import Rule
+from maxcosine.rules import RULES
+
+FLOATS = [np.float64, np.float32]
+ROWS_A_REPORT = 2**14
+SECONDS_A_REPORT = 1.0
+
+
+class SortedLabelsWarning(UserWarning):
+    """One pass over rows sorted by class learns one class after the other, and forgets."""
+
+
+class OnlineBase(ClassifierMixin, BaseEstimator):
+    """What all classifiers here share; a subclass says by which rule."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "average": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "multiclass": [StrOptions({"ovr"})],
+        "passes": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+        "grow_features": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    average: bool
+    fit_intercept: bool
+    multiclass: str
+    passes: int
+    shuffle: bool
+    random_state: Any
+    grow_features: bool
+    verbose: int
+
+    def _rule(self) -> tuple[Rule, Mapping[str, float]]:
+        """The rule and the parameters given to it."""
+        raise NotImplementedError("abstract: a subclass says by which rule it learns")
+
+    # Learning
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> OnlineBase:
+        """Learn from scratch, in `passes` passes over the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), the class of each row
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            X, y = self._validate(X, y, dtype=FLOATS, reset=True)
+            classes, codes = _classes_and_codes(y)
+            _refuse_few_classes(classes)
+            if not self.shuffle and self.passes == 1:
+                _warn_if_sorted(codes, len(classes))
+            model = self._new_model(classes, X)
+            self._learn(model, X, codes, passes=self.passes)
+            self._model = model
+            self.classes_ = classes
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineBase:
+        """Go on learning, with one pass over these rows.
+
+        Any cutting of a stream into chunks gives the same model, to the bit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), the class of each row
+        classes : all classes that will come; needed in the first call only
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            model: Model | None = getattr(self, "_model", None)
+            started = model is not None
+            dtype = [model.heads.dtype] if model is not None else FLOATS
+            X, y = self._validate(X, y, dtype=dtype, reset=not started)
+            check_rows(X)
+            if model is None:
+                if classes is None:
+                    raise ValueError(
+                        "classes must be passed on the first call to partial_fit: "
+                        "partial_fit(X, y, classes=[...]) with every class that will come"
+                    )
+                known = np.unique(np.asarray(classes))
+                _refuse_few_classes(known)
+                model = self._new_model(known, X)
+            elif classes is not None and not np.array_equal(np.unique(classes), model.classes):
+                raise ValueError(
+                    f"classes={classes!r} is not what the first call to partial_fit was given: "
+                    f"{model.classes!r}"
+                )
+            codes = _codes(y, model.classes)
+            if X.shape[1] > model.heads.n_features:
+                model.heads.grow(X.shape[1])
+            if not model.rule.builtin:
+                # An unproven rule may fail in the middle; then the model must be as it was.
+                model = Model(model.rule, model.classes, model.heads.copy())
+            self._learn(model, X, codes, passes=1)
+            self._model = model
+            self.classes_ = model.classes
+            self.n_features_in_ = model.heads.n_features
+        return self
+
+    def _new_model(self, classes: np.ndarray, X: Any) -> Model:
+        rule, given = self._rule()
+        return Model.create(
+            rule,
+            rule.make_params(given),
+            classes,
+            X.shape[1],
+            X.dtype,
+            fit_intercept=self.fit_intercept,
+            average=self.average,
+        )
+
+    def _learn(self, model: Model, X: Any, codes: np.ndarray, *, passes: int) -> None:
+        random = check_random_state(self.random_state)
+        model.changed()
+        for number in range(1, passes + 1):
+            order = random.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
+            if not self.verbose:
+                learn(model.heads, X, codes, order)
+                continue
+            title = f"pass {number} of {passes}" if passes > 1 else "learning"
+            for rows in _reported(order, f"[{type(self).__name__}] {title}", model):
+                learn(model.heads, X, codes, rows)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A refused call leaves the estimator exactly as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _validate(self, X: Any, y: Any, *, dtype: Any, reset: bool) -> tuple[Any, Any]:
+        # Whether values are finite is checked where they are read anyway, in the kernels.
+        checks: dict[str, Any] = {
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+            "dtype": dtype,
+            "order": "C",
+            "ensure_all_finite": False,
+        }
+        if self.grow_features and not reset:
+            self._grow_names(X)
+            X, y = check_X_y(X, y, estimator=self, **checks)
+        else:
+            X, y = validate_data(self, X, y, reset=reset, **checks)
+        check_classification_targets(y)
+        return (canonical(X) if scipy.sparse.issparse(X) else X), y
+
+    def _grow_names(self, X: Any) -> None:
+        """Column names may become more, but those there were must stay where they are."""
+        names = _get_feature_names(X)
+        known = getattr(self, "feature_names_in_", None)
+        if names is None or known is None:
+            return
+        common = min(len(names), len(known))
+        moved = np.flatnonzero(names[:common] != known[:common])
+        if len(moved):
+            column = int(moved[0])
+            raise ValueError(
+                f"column {column} of X is named {names[column]!r} and was {known[column]!r}; with "
+                "grow_features=True new columns go behind the ones there were"
+            )
+        if len(names) > len(known):
+            self.feature_names_in_ = names
+
+    # Predicting
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores, ``X @ coef_.T + intercept_``: one a row for two classes, else one a class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        w, constant = self._model.hypothesis()
+        if self.grow_features:
+            # Columns never seen have no weight, and columns left out have no value.
+            X = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self)
+            common = min(X.shape[1], w.shape[1])
+            X, w = X[:, :common], w[:, :common]
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        scores: np.ndarray = safe_sparse_dot(X, w.T, dense_output=True) + constant
+        return scores.ravel() if self._model.binary else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row; a score of 0 predicts ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        predicted: np.ndarray = self.classes_[codes]
+        return predicted
+
+    def attained_margin(self, X: Any, y: Any) -> Any:
+        """The margin that the hypothesis attains on these examples, zero rows skipped.
+
+        If X, y are all examples it was learnt from, the largest margin of any separator lies
+        between this and ``certificate_.margin_ceiling``.
+
+        Returns
+        -------
+        a number for two classes, else one a class
+        """
+        scores = np.atleast_2d(self.decision_function(X).T)
+        rows = scipy.sparse.csr_array(X)
+        used = np.diff(rows.indptr) > 0
+        codes = _codes(np.asarray(y), self.classes_)
+        signs = np.where(codes == self._model.heads.table["positive"][:, None], 1.0, -1.0)
+        w, constant = self._model.hypothesis()
+        norms = np.sqrt((w.astype(np.float64) ** 2).sum(1) + constant.astype(np.float64) ** 2)
+        margins = (signs * scores)[:, used].min(axis=1) / norms
+        return float(margins[0]) if self._model.binary else margins
+
+    # What was learnt
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights, of shape (1, n_features) for two classes, else (n_classes, n_features)."""
+        check_is_fitted(self)
+        return self._model.hypothesis()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The weights of the constant feature, of shape (1,) or (n_classes,)."""
+        check_is_fitted(self)
+        return self._model.hypothesis()[1]
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proven of the hypothesis and of the examples seen."""
+        check_is_fitted(self)
+        return self._model.certificate()
+
+    @property
+    def mistakes_(self) -> Any:
+        """Examples that were mistaken when they came: a number, or one a class."""
+        return self.certificate_.mistakes
+
+    @property
+    def updates_(self) -> Any:
+        """Examples that moved the hypothesis: a number, or one a class."""
+        return self.certificate_.updates
+
+    @property
+    def n_seen_(self) -> int:
+        """Examples seen, zero rows included."""
+        check_is_fitted(self)
+        return int(self._model.heads.table["seen"].max())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class OnlineClassifier(OnlineBase):
+    """Any rule as a classifier: one pass, time linear in the non-zeros, with a certificate.
+
+    Parameters
+    ----------
+    rule : str or Rule, default="mcp"
+        A name in :data:`maxcosine.RULES`, or a rule of your own made with :func:`maxcosine.rule`.
+    rule_params : dict, default=None
+        Values for the rule's parameters, in place of their defaults.
+    average : bool, default=False
+        Predict with the average of the hypotheses after each example.
+    fit_intercept : bool, default=True
+        Add a constant feature 1; it counts in the norm of each example.
+    multiclass : {"ovr"}, default="ovr"
+        How more than two classes are learnt: each against the rest.
+    passes : int, default=1
+        Passes over the rows that `fit` makes.
+    shuffle : bool, default=False
+        Visit the rows in random order, anew in each pass.
+    random_state : int, RandomState instance or None, default=None
+        The seed of `shuffle`.
+    grow_features : bool, default=False
+        Let later calls of `partial_fit` bring more columns; rows may then have fewer, too.
+    verbose : int, default=0
+        Report progress on standard error.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,), if X had names that are strings
+
+    Examples
+    --------
+    >>> from maxcosine import OnlineClassifier
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
+    >>> y = ["right", "up", "right", "up"]
+    >>> learner = OnlineClassifier("mcp", fit_intercept=False).fit(X, y)
+    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
+    ['right', 'up']
+    >>> learner.mistakes_ <= learner.updates_
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OnlineBase._parameter_constraints,
+        "rule": [StrOptions(set(RULES)), Rule],
+        "rule_params": [dict, None],
+    }
+
+    def __init__(
+        self,
+        rule: str | Rule = "mcp",
+        *,
+        rule_params: Mapping[str, float] | None = None,
+        average: bool = False,
+        fit_intercept: bool = True,
+        multiclass: str = "ovr",
+        passes: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+        grow_features: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.rule = rule
+        self.rule_params = rule_params
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.multiclass = multiclass
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+        self.verbose = verbose
+
+    def _rule(self) -> tuple[Rule, Mapping[str, float]]:
+        rule = RULES[self.rule] if isinstance(self.rule, str) else self.rule
+        return rule, self.rule_params or {}
+
+
+def _classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        classes = np.unique(y)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(
+            f"y mixes labels of types {', '.join(kinds)}; make them all strings or all numbers"
+        ) from error
+    return classes, _codes(y, classes)
+
+
+def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The position of each label in `classes`, which are sorted."""
+    try:
+        codes = np.searchsorted(classes, y)
+        found = classes[np.minimum(codes, len(classes) - 1)] == y
+    except TypeError as error:
+        raise ValueError(f"y holds labels that do not compare with the classes {classes!r}") from error
+    if not np.all(found):
+        unknown = np.unique(np.asarray(y)[~np.asarray(found)])
+        raise ValueError(
+            f"y holds labels that are not among the classes: {unknown[:5].tolist()}; "
+            f"the classes are {classes.tolist()}"
+        )
+    return codes
+
+
+def _refuse_few_classes(classes: np.ndarray) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"The number of classes has to be greater than one; got {len(classes)} class"
+            f"{'' if len(classes) == 1 else 'es'}: {classes.tolist()}"
+        )
+
+
+def _warn_if_sorted(codes: np.ndarray, n_classes: int) -> None:
+    runs = 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))
+    if runs == n_classes and len(codes) > 2 * n_classes:
+        warnings.warn(
+            "the rows are sorted by class, and one pass in this order learns one class after the "
+            "other; set shuffle=True, or shuffle the rows",
+            SortedLabelsWarning,
+            stacklevel=4,
+        )
+
+
+def _reported(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
+    """The rows in blocks, with a line of progress now and then."""
+    started = reported = time.perf_counter()
+    for start in range(0, len(order), ROWS_A_REPORT):
+        yield order[start : start + ROWS_A_REPORT]
+        done = min(start + ROWS_A_REPORT, len(order))
+        now = time.perf_counter()
+        if done < len(order) and now - reported < SECONDS_A_REPORT:
+            continue
+        reported = now
+        seconds = max(now - started, 1e-9)
+        mistakes = int(model.heads.table["mistakes"].sum())
+        print(
+            f"{title}: {done:,} of {len(order):,} rows ({done / len(order):.0%}), "
+            f"{done / seconds:,.0f} rows/s, {mistakes:,} mistakes, {seconds:.1f} s",
+            file=sys.stderr,
+        )

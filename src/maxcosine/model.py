@@ -1,0 +1,133 @@
+"""A learnt model as a value: classes, heads, and what can be read off them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from maxcosine.certificate import Certificate
+from maxcosine.engine import Heads
+from maxcosine.rule import Rule
+
+
+def _norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    squares: np.ndarray = np.einsum("ij,ij->i", w, w, dtype=np.float64) + np.square(
+        constant, dtype=np.float64
+    )
+    norms: np.ndarray = np.sqrt(squares)
+    return norms
+
+
+@dataclass
+class Model:
+    """Two classes are learnt by one head, more by one head each, against the rest."""
+
+    rule: Rule
+    classes: np.ndarray
+    heads: Heads
+    _read: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What was read off the heads since they last changed."""
+
+    @classmethod
+    def create(
+        cls,
+        rule: Rule,
+        params: tuple[float, ...],
+        classes: np.ndarray,
+        n_features: int,
+        dtype: np.dtype,
+        *,
+        fit_intercept: bool,
+        average: bool,
+    ) -> Model:
+        positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
+        heads = Heads.create(
+            rule,
+            params,
+            positive,
+            n_features,
+            dtype,
+            fit_intercept=fit_intercept,
+            average=average,
+        )
+        return cls(rule, classes, heads)
+
+    @property
+    def binary(self) -> bool:
+        return len(self.heads.table) == 1
+
+    def changed(self) -> None:
+        """The heads have learnt: forget what was read off them."""
+        self._read.clear()
+
+    def hypothesis(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of shape (heads, features) and constant weights: what predictions are made with.
+
+        Where the length of w means nothing, the heads of several classes are made comparable as
+        points of the hull, w / Lambda.
+        """
+        if "hypothesis" not in self._read:
+            heads = self.heads
+            w, constant = heads.averaged_weights() if heads.average else heads.weights()
+            if self.rule.scale_free and not self.binary:
+                coef_sum = heads.averaged_coef_sum if heads.average else heads.coef_sum
+                unit = np.where(coef_sum > 0.0, coef_sum, 1.0)
+                w = (w / unit[:, None]).astype(w.dtype)
+                constant = (constant / unit).astype(w.dtype)
+            self._read["hypothesis"] = w, constant
+        return self._read["hypothesis"]  # type: ignore[no-any-return]
+
+    def certificate(self) -> Certificate:
+        """What is proven so far, of the hypothesis that predictions are made with."""
+        if "certificate" not in self._read:
+            last = self._certificate(*self.heads.weights(), self.heads.coef_sum, None)
+            if self.heads.average:
+                averaged = self.heads.averaged_weights()
+                last = self._certificate(*averaged, self.heads.averaged_coef_sum, last)
+            self._read["certificate"] = last
+        return self._read["certificate"]  # type: ignore[no-any-return]
+
+    def _certificate(
+        self,
+        w: np.ndarray,
+        constant: np.ndarray,
+        coef_sum: np.ndarray,
+        last: Certificate | None,
+    ) -> Certificate:
+        table = self.heads.table
+        norm = _norms(w, constant)
+        bound = np.divide(coef_sum, norm, out=np.zeros_like(norm), where=norm > 0.0)
+
+        def given(values: np.ndarray) -> Any:
+            return values[0].item() if self.binary else values.copy()
+
+        return Certificate(
+            rule=self.rule.name,
+            coef_sum=given(coef_sum),
+            norm=given(norm),
+            bound=given(bound),
+            best_bound=given(np.maximum(table["best_bound"], bound)),
+            seen=given(table["seen"]),
+            mistakes=given(table["mistakes"]),
+            updates=given(table["updates"]),
+            averaged=last is not None,
+            augmented=self.heads.fit_intercept,
+            own_bound=self._own_bounds(given) if self.rule.own_bound else None,
+            _last=last,
+        )
+
+    def _own_bounds(self, given: Any) -> Any:
+        assert self.rule.own_bound is not None
+        heads = self.heads
+        sq_w = np.square(heads.table["scale"]) * heads.table["sq_v"]
+        n_state = len(self.rule.state)
+        return given(
+            np.array(
+                [
+                    self.rule.own_bound(tuple(state[:n_state]), sq, coef_sum)
+                    for state, sq, coef_sum in zip(heads.arrays.state, sq_w, heads.coef_sum, strict=True)
+                ]
+            )
+        )

@@ -1,0 +1,243 @@
+"""What a rule is: a pure scalar function, its parameters, its state, and what is known of it.
+
+A rule decides one step, w <- keep * w + add * y * x, from scalars alone. It never sees w: the
+engine owns the weights, tracks norm(w)^2 and Lambda for every rule, and so certifies each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from maxcosine.compiled import JIT_ENABLED, compile_callback, helper
+
+_NUMBERS = types.CPointer(types.float64)
+# One machine signature for every rule, so that one compiled engine serves them all:
+# (margin, sq_w, sq_x, coef_sum, state, params, move); state and move are written.
+STEP_SIGNATURE = types.void(*[types.float64] * 4, _NUMBERS, _NUMBERS, _NUMBERS)
+
+Step = Callable[..., tuple[float, float, tuple[float, ...]]]
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a rule: its default, its meaning and the interval it must lie in."""
+
+    default: float
+    doc: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    closed: str = "neither"
+    """Which ends belong to the interval: "neither", "left", "right" or "both"."""
+
+    def __contains__(self, value: float) -> bool:
+        above = value >= self.low if self.closed in ("left", "both") else value > self.low
+        below = value <= self.high if self.closed in ("right", "both") else value < self.high
+        return bool(above and below)
+
+    @property
+    def interval(self) -> str:
+        left = "[" if self.closed in ("left", "both") else "("
+        right = "]" if self.closed in ("right", "both") else ")"
+        return f"{left}{self.low:g}, {self.high:g}{right}"
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A perceptron-like rule; make one with the decorator :func:`rule`.
+
+    Call it as the plain Python function it was written as:
+    ``rule(margin, sq_w, sq_x, coef_sum, state, params) -> (keep, add, state)``.
+    """
+
+    name: str
+    function: Step
+    params: Mapping[str, Param]
+    state: Mapping[str, float]
+    conservative: bool = False
+    """It moves on mistakes only."""
+    scale_free: bool = False
+    """The length of w means nothing: scaling w and Lambda scales `add` and changes nothing else."""
+    scale_invariant: bool = False
+    """Scaling all examples by one constant changes no prediction."""
+    restarts: bool = False
+    """It may return keep = 0 after its start; the engine then remembers what it wrote."""
+    own_bound: Callable[[Any, float, float], float] | None = None
+    """``(state, sq_w, coef_sum) -> ell``, the bound that the rule's mistake budget rests on."""
+    restart_state: Callable[[float, float], tuple[float, ...]] | None = None
+    """``(sq_w, coef_sum) -> state`` for a hypothesis that was merged; else the state at the start."""
+    check: Callable[[Any], str | None] | None = None
+    """``params -> problem or None``, for conditions on several parameters."""
+    reference: str = ""
+    """Where the rule is from."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.function.__doc__)
+        object.__setattr__(self, "__module__", self.function.__module__)
+
+    def __call__(
+        self,
+        margin: float,
+        sq_w: float,
+        sq_x: float,
+        coef_sum: float,
+        state: tuple[float, ...],
+        params: tuple[float, ...],
+    ) -> tuple[float, float, tuple[float, ...]]:
+        return self.function(margin, sq_w, sq_x, coef_sum, state, params)
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name!r}>"
+
+    # A rule is a value: copies are itself, and a pickle names it where it was defined.
+    def __copy__(self) -> Rule:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Rule:
+        return self
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
+
+    @cached_property
+    def Params(self) -> Any:
+        return namedtuple("Params", tuple(self.params))
+
+    def make_params(self, values: Mapping[str, float] | None = None) -> Any:
+        """The parameters with `values` in place of their defaults, each checked."""
+        values = dict(values or {})
+        unknown = sorted(set(values) - set(self.params))
+        if unknown:
+            known = ", ".join(self.params) or "none"
+            raise ValueError(f"rule {self.name!r} has no parameter {unknown[0]!r}; its parameters: {known}")
+        chosen = self.Params(*(float(values.get(k, p.default)) for k, p in self.params.items()))
+        for name, value in zip(self.params, chosen, strict=True):
+            if value not in self.params[name]:
+                raise ValueError(
+                    f"parameter {name}={value:g} of rule {self.name!r} is out of range; "
+                    f"choose it in {self.params[name].interval}"
+                )
+        problem = self.check(chosen) if self.check else None
+        if problem:
+            raise ValueError(f"parameters of rule {self.name!r}: {problem}")
+        return chosen
+
+    def initial_state(self) -> tuple[float, ...]:
+        return tuple(self.state.values())
+
+    def restart(self, sq_w: float, coef_sum: float) -> tuple[float, ...]:
+        """The rule's own state for a hypothesis that it did not learn itself, after a merge."""
+        if self.restart_state is None:
+            return self.initial_state()
+        return self.restart_state(sq_w, coef_sum)
+
+    @cached_property
+    def entry(self) -> Any:
+        """What the engine calls: the machine address of the compiled step, or plain Python."""
+        adapter = self._adapter(helper(self.function))
+        if not JIT_ENABLED:
+            return adapter
+        try:
+            callback = compile_callback(adapter, STEP_SIGNATURE, cache=self.builtin)
+        except numba.core.errors.NumbaError as error:
+            raise TypeError(
+                f"rule {self.name!r} could not be compiled. A rule may use numbers, its state and "
+                "parameters, the math module and NumPy's scalar functions, and returns the same "
+                f"kinds of values in every branch.\n{error}"
+            ) from error
+        self._callbacks.append(callback)  # the machine code lives as long as this object
+        return callback.address
+
+    @cached_property
+    def _callbacks(self) -> list[Any]:
+        return []
+
+    @property
+    def builtin(self) -> bool:
+        return self.function.__module__.startswith("maxcosine.rules.")
+
+    @property
+    def cache_hits(self) -> int:
+        """How often the compiled step was found on disk in this process."""
+        return sum(callback.cache_hits for callback in self._callbacks)
+
+    def _adapter(self, step: Step) -> Callable[..., None]:
+        """A function of STEP_SIGNATURE that calls `step` with its tuples.
+
+        Written as source, as namedtuple does it, because its length depends on the fields; it
+        claims the rule's own file, where the disk cache then looks for it.
+        """
+        state = "".join(f"state[{i}], " for i in range(len(self.state)))
+        params = "".join(f"params[{i}], " for i in range(len(self.params)))
+        store = "".join(f"    state[{i}] = after[{i}]\n" for i in range(len(self.state)))
+        source = (
+            f"def {self.function.__name__}(margin, sq_w, sq_x, coef_sum, state, params, move):\n"
+            f"    keep, add, after = step(margin, sq_w, sq_x, coef_sum,"
+            f" ({state}), {f'Params({params})' if params else '()'})\n"
+            f"    move[0] = keep\n"
+            f"    move[1] = add\n"
+            f"{store}"
+        )
+        namespace: dict[str, Any] = {
+            "step": step,
+            "Params": self.Params,
+            "__name__": self.function.__module__,
+        }
+        exec(compile(source, self.function.__code__.co_filename, "exec"), namespace)
+        adapter: Callable[..., None] = namespace[self.function.__name__]
+        return adapter
+
+
+def rule(
+    function: Step | None = None,
+    *,
+    params: Mapping[str, float | Param] | None = None,
+    state: Mapping[str, float] | None = None,
+    **traits: Any,
+) -> Any:
+    """Make a rule of a function ``(margin, sq_w, sq_x, coef_sum, state, params)``.
+
+    The function returns ``(keep, add, state)``, for the step w <- keep * w + add * y * x, with
+    keep >= 0 and add >= 0. It is compiled when it is first used, so it may use numbers, `math`
+    and NumPy's scalar functions. `coef_sum` is Lambda; 0 means that nothing has been learnt yet.
+
+    Parameters
+    ----------
+    params : the parameters by name, each a default value or a :class:`Param`
+    state : the numbers the rule remembers, by name, with their values at the start
+    traits : what is known of the rule, as :class:`Rule` names it: `conservative`, `scale_free`,
+        `scale_invariant`, `restarts`, `own_bound`, `restart_state`, `check`, `reference`
+
+    Examples
+    --------
+    >>> from maxcosine import rule
+    >>> @rule(params={"target": 0.1})
+    ... def hinge(margin, sq_w, sq_x, coef_sum, state, params):
+    ...     return 1.0, (1.0 / sq_x if margin <= params.target else 0.0), state
+    >>> hinge(0.0, 0.0, 4.0, 0.0, (), hinge.make_params())
+    (1.0, 0.25, ())
+    """
+    if function is None:
+        return lambda f: rule(f, params=params, state=state, **traits)
+    described = {k: p if isinstance(p, Param) else Param(float(p)) for k, p in (params or {}).items()}
+    return Rule(
+        name=function.__name__,
+        function=function,
+        params=MappingProxyType(described),
+        state=MappingProxyType(dict(state or {})),
+        **traits,
+    )
+
+
+def hull_bound(state: Any, sq_w: float, coef_sum: float) -> float:
+    """ell = Lambda / norm(w): the own bound of the rules whose recursion is exact."""
+    return float(coef_sum / np.sqrt(sq_w)) if sq_w > 0.0 else 0.0
