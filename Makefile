@@ -52,7 +52,7 @@ lint: $(VENV)/.installed-lint
 	@$(BIN)/lint-imports --no-logo
 
 bench: $(VENV)/.installed-test
-	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))
 
 docs: $(VENV)/.installed-docs
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from maxcosine.engine.heads import LIMITS, Heads
-from maxcosine.engine.rows import bad_row
-from maxcosine.engine.sweep import BAD_ROW, FINISHED, sweep, sweep_dense
+from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, unsigned
+from maxcosine.engine.sweep import BAD_ROW, FINISHED, NOT_CANONICAL, sweep, sweep_dense
 
 
 class BadStep(ArithmeticError):
@@ -17,7 +17,7 @@ class BadStep(ArithmeticError):
 
 
 def learn(heads: Heads, X: Any, codes: np.ndarray, order: np.ndarray | None = None) -> None:
-    """Learn, in place, from the rows of X (canonical CSR or C-ordered dense, of the heads' type).
+    """Learn, in place, from the rows of X (CSR or C-ordered dense, of the heads' type).
 
     `codes` holds the class of each row; `order` names the rows to visit. Rows before a refused one
     have been learnt from: whoever needs the heads untouched calls `check_rows` first, or learns on
@@ -28,13 +28,14 @@ def learn(heads: Heads, X: Any, codes: np.ndarray, order: np.ndarray | None = No
     constant = 1.0 if heads.fit_intercept else 0.0
     limits = LIMITS[heads.dtype]
     if scipy.sparse.issparse(X):
-        # Unsigned, so that the kernel need not ask whether an index counts from the end.
-        indices = X.indices.view(np.dtype(f"u{X.indices.itemsize}"))
-        done, fault, head = sweep(X.indptr, indices, X.data, order, codes, constant, limits, heads.arrays)
+        check_index_arrays(X)
+        done, fault, head = sweep(X.indptr, unsigned(X), X.data, order, codes, constant, limits, heads.arrays)
     else:
         done, fault, head = sweep_dense(X, order, codes, constant, limits, heads.arrays)
     if fault == FINISHED:
         return
+    if fault == NOT_CANONICAL:
+        return learn(heads, canonical(X), codes, order[done:])
     row = int(order[done])
     if fault == BAD_ROW:
         raise bad_row(X, row)

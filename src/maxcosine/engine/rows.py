@@ -9,53 +9,52 @@ import scipy.sparse
 
 from maxcosine.compiled import jit
 from maxcosine.engine.heads import LIMITS
-from maxcosine.engine.sweep import is_zero, square_norm
-
-CANONICAL, NOT_CANONICAL, OUT_OF_BOUNDS = 0, 1, 2
+from maxcosine.engine.sweep import is_canonical, is_zero, square_norm
 
 
 class BadRow(ValueError):
     """An example that cannot be learnt from: not finite, or of a norm beyond the weights' type."""
 
 
+def unsigned(X: Any) -> Any:
+    """The column indices as the kernels read them: a negative one becomes a very large one."""
+    return X.indices.view(np.dtype(f"u{X.indices.itemsize}"))
+
+
 @jit
-def _inspect(indptr: Any, indices: Any, n_columns: int) -> int:
-    """Whether indices rise strictly within each row, and lie within the columns."""
-    if indptr[0] != 0 or indptr[-1] > len(indices):
-        return OUT_OF_BOUNDS
-    for row in range(len(indptr) - 1):
-        start, stop = indptr[row], indptr[row + 1]
-        if stop < start:
-            return OUT_OF_BOUNDS
-        slots = indices[start:stop]
-        falls = 0
-        for k in range(1, len(slots)):
-            falls += slots[k] <= slots[k - 1]
-        if falls > 0:
-            return NOT_CANONICAL
-        if len(slots) > 0 and (slots[0] < 0 or slots[-1] >= n_columns):
-            return OUT_OF_BOUNDS
-    return CANONICAL
+def _is_canonical(indptr: Any, slots: Any, n_columns: int) -> bool:
+    for row in range(len(indptr) - 1):  # noqa: SIM110, Numba knows no generators
+        if not is_canonical(slots[indptr[row] : indptr[row + 1]], n_columns):
+            return False
+    return True
 
 
 def canonical(X: Any) -> Any:
     """The same rows with sorted, unique indices; a copy if they were not so, duplicates summed."""
-    found = _inspect(X.indptr, X.indices, X.shape[1])
-    if found == NOT_CANONICAL:
-        X = X.copy()
-        # The flags may be stale: what was found counts.
-        X.has_sorted_indices = False
-        X.has_canonical_format = False
-        if len(X.indices) and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
-            found = OUT_OF_BOUNDS
-        else:
-            X.sum_duplicates()
-    if found == OUT_OF_BOUNDS:
-        raise ValueError(
-            f"X is not a valid CSR matrix: its index arrays point outside its {X.shape[0]} rows and "
-            f"{X.shape[1]} columns; build it with scipy.sparse.csr_array and call check_format()"
-        )
+    check_index_arrays(X)
+    if _is_canonical(X.indptr, unsigned(X), X.shape[1]):
+        return X
+    if unsigned(X).max() >= X.shape[1]:
+        raise _not_csr(X)
+    X = X.copy()
+    X.has_sorted_indices = X.has_canonical_format = False  # the flags may be stale
+    X.sum_duplicates()
     return X
+
+
+def check_index_arrays(X: Any) -> None:
+    """Refuse row pointers that lead outside the index and value arrays."""
+    pointers, n_values = X.indptr, min(len(X.indices), len(X.data))
+    ends = len(pointers) != X.shape[0] + 1 or pointers[0] != 0 or pointers[-1] > n_values
+    if ends or np.any(pointers[1:] < pointers[:-1]):
+        raise _not_csr(X)
+
+
+def _not_csr(X: Any) -> ValueError:
+    return ValueError(
+        f"X is not a valid CSR matrix: its index arrays point outside its {X.shape[0]} rows and "
+        f"{X.shape[1]} columns; build it with scipy.sparse.csr_array and call check_format()"
+    )
 
 
 @jit

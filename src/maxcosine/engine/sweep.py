@@ -28,7 +28,7 @@ from maxcosine.engine.native import (
 )
 
 # What ended a sweep.
-FINISHED, BAD_ROW, BAD_STEP = 0, 1, 2
+FINISHED, NOT_CANONICAL, BAD_ROW, BAD_STEP = 0, 1, 2, 3
 
 # Weights larger than this, in bytes, do not stay in the second-level cache: rows ask for theirs
 # two rows ahead.
@@ -66,6 +66,18 @@ def square_norm(x: Any) -> float:
         x0 = np.float64(x[k])
         s0 += x0 * x0
     return (s0 + s1) + (s2 + s3)
+
+
+@inline
+def is_canonical(slots: Any, n_features: int) -> bool:
+    """Whether the slots, unsigned, rise strictly and lie within the features.
+
+    Asked here, where a row is in the cache anyway; so no index can lead outside the weights.
+    """
+    rising = True
+    for k in range(1, len(slots)):
+        rising &= slots[k] > slots[k - 1]
+    return rising and (len(slots) == 0 or slots[len(slots) - 1] < n_features)
 
 
 @helper
@@ -250,6 +262,8 @@ def sweep(
                 prefetch(v, slot)
         x = data[indptr[row] : indptr[row + 1]]
         slots = indices[indptr[row] : indptr[row + 1]]
+        if not is_canonical(slots, v.shape[0]):
+            return position, NOT_CANONICAL, 0
         sq_x = square_norm(x)
         if sq_x == 0.0 and is_zero(x):
             for h in range(len(table)):

@@ -34,6 +34,8 @@ from maxcosine.rules import RULES
 FLOATS = [np.float64, np.float32]
 ROWS_A_REPORT = 2**14
 SECONDS_A_REPORT = 1.0
+FIRST_LABELS = 1000
+FEW_CLASSES = 32
 
 
 class SortedLabelsWarning(UserWarning):
@@ -115,6 +117,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
             started = model is not None
             dtype = [model.heads.dtype] if model is not None else FLOATS
             X, y = self._validate(X, y, dtype=dtype, reset=not started)
+            X = canonical(X) if scipy.sparse.issparse(X) else X
             check_rows(X)
             if model is None:
                 if classes is None:
@@ -130,7 +133,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
                     f"classes={classes!r} is not what the first call to partial_fit was given: "
                     f"{model.classes!r}"
                 )
-            codes = _codes(y, model.classes)
+            codes = _known_codes(y, model.classes)
             if X.shape[1] > model.heads.n_features:
                 model.heads.grow(X.shape[1])
             if not model.rule.builtin:
@@ -191,8 +194,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
             X, y = check_X_y(X, y, estimator=self, **checks)
         else:
             X, y = validate_data(self, X, y, reset=reset, **checks)
-        check_classification_targets(y)
-        return (canonical(X) if scipy.sparse.issparse(X) else X), y
+        return X, y
 
     def _grow_names(self, X: Any) -> None:
         """Column names may become more, but those there were must stay where they are."""
@@ -257,7 +259,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         scores = np.atleast_2d(self.decision_function(X).T)
         rows = scipy.sparse.csr_array(X)
         used = np.diff(rows.indptr) > 0
-        codes = _codes(np.asarray(y), self.classes_)
+        codes = _known_codes(np.asarray(y), self.classes_)
         signs = np.where(codes == self._model.heads.table["positive"][:, None], 1.0, -1.0)
         w, constant = self._model.hypothesis()
         norms = np.sqrt((w.astype(np.float64) ** 2).sum(1) + constant.astype(np.float64) ** 2)
@@ -339,7 +341,7 @@ class OnlineClassifier(OnlineBase):
     ----------
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,), if X had names that are strings
+    feature_names_in_ : array of shape (n_features,), if X had names that are strings
 
     Examples
     --------
@@ -390,25 +392,48 @@ class OnlineClassifier(OnlineBase):
 
 
 def _classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in order, and the position of each label among them."""
+    # The first labels mostly hold every class, and comparing is faster than sorting all of y.
+    classes = _unique(y[:FIRST_LABELS])
+    codes = _codes(y, classes)
+    if (codes < 0).any():
+        classes = _unique(y)
+        codes = _codes(y, classes)
+    whole = classes.dtype.kind == "f" and np.array_equal(classes, np.floor(classes))
+    if not whole and classes.dtype.kind not in "biuUS":
+        check_classification_targets(classes)  # numbers that are not whole are no classes
+    return classes, codes
+
+
+def _unique(labels: np.ndarray) -> np.ndarray:
     try:
-        classes = np.unique(y)
+        return np.unique(labels)
     except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
         raise ValueError(
             f"y mixes labels of types {', '.join(kinds)}; make them all strings or all numbers"
         ) from error
-    return classes, _codes(y, classes)
 
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The position of each label in `classes`, which are sorted."""
+    """The position of each label in `classes`, which are sorted; -1 if it is not among them."""
+    if len(classes) <= FEW_CLASSES:
+        codes = np.full(len(y), -1)
+        for code, label in enumerate(classes):
+            codes += (code + 1) * (y == label)
+        return codes
     try:
-        codes = np.searchsorted(classes, y)
-        found = classes[np.minimum(codes, len(classes) - 1)] == y
-    except TypeError as error:
-        raise ValueError(f"y holds labels that do not compare with the classes {classes!r}") from error
-    if not np.all(found):
-        unknown = np.unique(np.asarray(y)[~np.asarray(found)])
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    except TypeError:
+        return np.full(len(y), -1)
+    return np.where(classes[codes] == y, codes, -1)
+
+
+def _known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The position of each label in `classes`; a label that is not among them is an error."""
+    codes = _codes(y, classes)
+    if (codes < 0).any():
+        unknown = _unique(np.asarray(y)[codes < 0])
         raise ValueError(
             f"y holds labels that are not among the classes: {unknown[:5].tolist()}; "
             f"the classes are {classes.tolist()}"

@@ -1,0 +1,89 @@
+"""Speed beside scikit-learn: ``make bench``, or ``python benchmarks/run.py --data DIR``.
+
+Ratios, not seconds: both sides run here and now, interleaved, the best of several. DIR holds
+mnist/*.gz (the four idx files) and sparse/20news_train.svm.gz (svmlight); what it lacks is left
+out and said so. `make bench DATA=DIR` passes it on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import growth
+import one_pass
+import startup
+from timing import environment
+
+
+def verdict(reached: bool) -> str:
+    return "yes" if reached else "NO"
+
+
+def show(results: dict[str, Any]) -> None:
+    versions = results["environment"]
+    print(f"\nmaxcosine {versions['maxcosine']} beside scikit-learn {versions['scikit-learn']}")
+    print(f"{versions['processor']}, Python {versions['python']}, numba {versions['numba']}; one thread each")
+    print(f"peer: {one_pass.PEER}\nours: {one_pass.OURS}, the whole fit\n")
+    print(f"{'one pass':42}{'ours':>10}{'peer':>10}{'ratio':>8}{'least':>7}{'aim':>6}  reached")
+    for row in results["one_pass"]:
+        if "missing" in row:
+            print(f"{row['data']:42}not measured: {row['missing']} is not in --data")
+            continue
+        print(
+            f"{row['data']:42}{row['ours_s'] * 1e3:7.1f} ms{row['peer_s'] * 1e3:7.1f} ms"
+            f"{row['ratio']:8.2f}{row['least']:7.1f}{row['aim']:6.1f}  {verdict(row['ratio'] >= row['least'])}"
+        )
+    start = results["startup"]
+    print(f"\n{'start':42}{'seconds':>10}{'at most':>10}  reached")
+    for name, what in (
+        ("first_fit", "the first fit ever, compiling"),
+        ("later_process", "what a later process pays for us"),
+        ("own_rule_compile", "a rule of one's own, compiled"),
+    ):
+        seconds, most = start[f"{name}_s"], start[f"{name}_most_s"]
+        print(f"{what:42}{seconds:10.2f}{most:10.2f}  {verdict(seconds <= most)}")
+    print(f"a rule of one's own takes {start['own_rule_slower']:.2f} times the built-in rule's time")
+    grown = results["growth"]
+    print("\nns a non-zero by features: ", end="")
+    print(", ".join(f"{k} {v:.1f}" for k, v in grown["ns_a_nonzero"].items()))
+    print(
+        f"from 2^16 to 2^26: {grown['factor']:.2f} times (at most {grown['most']:.0f}): "
+        f"{verdict(grown['factor'] <= grown['most'])}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with the real data sets")
+    parser.add_argument("--repeats", type=int, default=9, help="runs of each side (default: 9)")
+    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results.json")
+    options = parser.parse_args()
+    if options.data is not None and not options.data.is_dir():
+        parser.error(f"--data {options.data}: no such folder")
+    # One thread each: neither side may borrow cores through a library.
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+    def step(title: str) -> None:
+        print(f"... {title}", file=sys.stderr)
+
+    results: dict[str, Any] = {"environment": environment(), "command": " ".join(sys.argv)}
+    step("one pass beside scikit-learn")
+    results["one_pass"] = one_pass.measure(options.data, options.repeats)
+    step("first fit, later processes, a rule of one's own")
+    results["startup"] = startup.measure()
+    step("growth with the number of features")
+    results["growth"] = growth.measure(min(options.repeats, 5))
+    show(results)
+    temporary = options.json.with_suffix(".tmp")
+    temporary.write_text(json.dumps(results, indent=2) + "\n")
+    temporary.replace(options.json)
+    print(f"\nwritten to {options.json}")
+
+
+if __name__ == "__main__":
+    main()
