@@ -28,11 +28,16 @@ STEP_SIGNATURE = types.void(*[types.float64] * 4, _NUMBERS, _NUMBERS, _NUMBERS)
 Step = Callable[..., tuple[float, float, tuple[float, ...]]]
 
 
+# Numbers that scale steps: beyond these, squares of weights leave the range of float64.
+SMALLEST_FACTOR, LARGEST_FACTOR = 1e-12, 1e12
+
+
 @dataclass(frozen=True)
 class Param:
     """A parameter of a rule: its default, its meaning and the interval it must lie in."""
 
-    default: float
+    default: float | Callable[[Mapping[str, float]], float]
+    """A number, or a function of the parameters before it."""
     doc: str = ""
     low: float = -math.inf
     high: float = math.inf
@@ -43,6 +48,11 @@ class Param:
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high
         return bool(above and below)
+
+    @classmethod
+    def factor(cls, default: float | Callable[[Mapping[str, float]], float], doc: str) -> Param:
+        """A positive number that steps or margins are multiplied by."""
+        return cls(default, doc, SMALLEST_FACTOR, LARGEST_FACTOR, closed="both")
 
     @property
     def interval(self) -> str:
@@ -66,7 +76,8 @@ class Rule:
     conservative: bool = False
     """It moves on mistakes only."""
     scale_free: bool = False
-    """The length of w means nothing: scaling w and Lambda scales `add` and changes nothing else."""
+    """The length of w means nothing: from c w and c Lambda it moves to the same direction, and to the
+    same Lambda / norm(w), as from w and Lambda."""
     scale_invariant: bool = False
     """Scaling all examples by one constant changes no prediction."""
     restarts: bool = False
@@ -119,13 +130,16 @@ class Rule:
         if unknown:
             known = ", ".join(self.params) or "none"
             raise ValueError(f"rule {self.name!r} has no parameter {unknown[0]!r}; its parameters: {known}")
-        chosen = self.Params(*(float(values.get(k, p.default)) for k, p in self.params.items()))
-        for name, value in zip(self.params, chosen, strict=True):
-            if value not in self.params[name]:
+        numbers: dict[str, float] = {}
+        for name, param in self.params.items():
+            default = param.default(numbers) if callable(param.default) else param.default
+            numbers[name] = float(values.get(name, default))
+            if numbers[name] not in param:
                 raise ValueError(
-                    f"parameter {name}={value:g} of rule {self.name!r} is out of range; "
-                    f"choose it in {self.params[name].interval}"
+                    f"parameter {name}={numbers[name]:g} of rule {self.name!r} is out of range; "
+                    f"choose it in {param.interval}"
                 )
+        chosen = self.Params(**numbers)
         problem = self.check(chosen) if self.check else None
         if problem:
             raise ValueError(f"parameters of rule {self.name!r}: {problem}")
@@ -178,18 +192,25 @@ class Rule:
         """
         state = "".join(f"state[{i}], " for i in range(len(self.state)))
         params = "".join(f"params[{i}], " for i in range(len(self.params)))
-        store = "".join(f"    state[{i}] = after[{i}]\n" for i in range(len(self.state)))
+        names = [f"s{i}" for i in range(len(self.state))]
+        unpack = f"    ({', '.join(names)},) = after\n" if names else ""
+        store = "".join(f"    state[{i}] = {name}\n" for i, name in enumerate(names))
+        # No NaN may enter a model by way of the state: refused as a step that is none.
+        finite = " and ".join([f"abs({name}) < inf" for name in names] or ["True"])
         source = (
             f"def {self.function.__name__}(margin, sq_w, sq_x, coef_sum, state, params, move):\n"
             f"    keep, add, after = step(margin, sq_w, sq_x, coef_sum,"
             f" ({state}), {f'Params({params})' if params else '()'})\n"
-            f"    move[0] = keep\n"
-            f"    move[1] = add\n"
+            f"{unpack}"
+            f"    if {finite}:\n"
+            f"        move[0] = keep\n"
+            f"        move[1] = add\n"
             f"{store}"
         )
         namespace: dict[str, Any] = {
             "step": step,
             "Params": self.Params,
+            "inf": math.inf,
             "__name__": self.function.__module__,
         }
         exec(compile(source, self.function.__code__.co_filename, "exec"), namespace)
@@ -228,6 +249,8 @@ def rule(
     """
     if function is None:
         return lambda f: rule(f, params=params, state=state, **traits)
+    if not function.__name__.isidentifier():
+        raise TypeError(f"a rule needs a name: define it with def, not as {function.__name__}")
     described = {k: p if isinstance(p, Param) else Param(float(p)) for k, p in (params or {}).items()}
     return Rule(
         name=function.__name__,

@@ -47,13 +47,29 @@ class Limits(NamedTuple):
     high_sq_x: float
     low_sq_v: float
     high_sq_v: float
+    high_sq_w: float
 
 
-# The longest example times the largest ratio of two norms must fit the weights, squared in
-# float64: (1e12)^2 / 1e-12 in float32, the square of (1e48)^2 / 1e-48 in float64.
+# Steps in proportion to norm(w) can make it as long as the longest example times the largest ratio
+# of two norms: 1e9 * 1e18 in float32, 1e48 * 1e96 in float64. high_sq_w is above the square of
+# that, and leaves the sum over 10^10 rounds, which averaging needs, within the type.
 LIMITS = {
-    np.dtype(np.float32): Limits(float(np.finfo(np.float32).eps), 1e-24, 1e24, 2.0**-100, 2.0**100),
-    np.dtype(np.float64): Limits(float(np.finfo(np.float64).eps), 1e-96, 1e96, 2.0**-400, 2.0**400),
+    np.dtype(np.float32): Limits(
+        eps=float(np.finfo(np.float32).eps),
+        low_sq_x=1e-18,
+        high_sq_x=1e18,
+        low_sq_v=2.0**-100,
+        high_sq_v=2.0**100,
+        high_sq_w=1e56,
+    ),
+    np.dtype(np.float64): Limits(
+        eps=float(np.finfo(np.float64).eps),
+        low_sq_x=1e-96,
+        high_sq_x=1e96,
+        low_sq_v=2.0**-400,
+        high_sq_v=2.0**400,
+        high_sq_w=1e300,
+    ),
 }
 
 # Clearing slot by slot pays while the log is shorter than this share of the features.

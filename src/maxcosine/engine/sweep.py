@@ -40,8 +40,9 @@ ROWS_AHEAD = 2
 CANCELLATION = 1e-4
 REFRESH_FROM = 2**20
 
-# A hypothesis that has decayed this far is 0.
+# A hypothesis that has decayed this far is 0; so is one beside which a step is 2^100 times as long.
 SMALLEST_SCALE = 2.0**-900
+LARGEST_STEP_EXPONENT = 100
 
 # Dense rows are packed into blocks of about this many values, which fit the second-level cache.
 BLOCK_VALUES = 2**17
@@ -176,6 +177,26 @@ def rescale(heads: Any, h: int, exponent: int) -> None:
 
 
 @inline
+def step_exponent(add: float, sq_x: float, scale: float) -> int:
+    """The power of two next to the length of the step relative to the scale."""
+    return math.frexp(add)[1] + math.frexp(sq_x)[1] // 2 - math.frexp(scale)[1]
+
+
+@helper
+def make_room(heads: Any, h: int, add: float, sq_x: float) -> float:
+    """Rescale v so that a step that is long beside it fits; returns by what v was multiplied."""
+    head = heads.table[h]
+    exponent = step_exponent(add, sq_x, head["scale"])
+    if exponent > LARGEST_STEP_EXPONENT:
+        forget(heads, h)
+        head["scale"] = math.ldexp(1.0, step_exponent(add, sq_x, 1.0))
+        return 0.0
+    exponent = max(exponent, math.frexp(head["sq_v"])[1] // 2)
+    rescale(heads, h, exponent)
+    return math.ldexp(1.0, -exponent)
+
+
+@inline
 def remember_slots(log: Any, h: int, head: Any, slots: Any) -> None:
     start = head["logged"]
     if start <= log.shape[1]:
@@ -286,12 +307,15 @@ def sweep(
             margin = scale * dot
             sq_w = scale * scale * head["sq_v"]
             coef_sum = scale * head["coef_v"]
+            move[0], move[1] = math.nan, math.nan  # what a rule that raises an error leaves behind
             call_rule(rules[h], margin, sq_w, sq_x, coef_sum, state[h], params[h], move)
             keep, add = move[0], move[1]
 
-            # w <- keep * w
-            scale *= keep
-            if not (keep >= 0.0 and 0.0 <= add < math.inf and scale < math.inf):
+            # w <- keep * w, which costs nothing; w = 0 stays what it is
+            if head["sq_v"] > 0.0:
+                scale *= keep
+            finite = 0.0 <= keep < math.inf and 0.0 <= add < math.inf
+            if not (finite and scale * scale * head["sq_v"] <= limits.high_sq_w):
                 return position, BAD_STEP, h
             head["scale"] = scale
             if scale < SMALLEST_SCALE:
@@ -300,15 +324,17 @@ def sweep(
 
             # w <- w + add * y * x
             if add > 0.0:
+                if head["sq_v"] == 0.0:
+                    # v starts with a norm of about 1
+                    head["scale"] = math.ldexp(1.0, step_exponent(add, sq_x, 1.0))
                 step = add / head["scale"]
                 sq_v = head["sq_v"] + step * (2.0 * dot + step * sq_x)
                 if not sq_v <= limits.high_sq_v:
-                    if not sq_v < math.inf:
-                        return position, BAD_STEP, h
-                    exponent = math.frexp(sq_v)[1] // 2
-                    rescale(heads, h, exponent)
-                    step = math.ldexp(step, -exponent)
-                    sq_v = math.ldexp(sq_v, -2 * exponent)
+                    dot *= make_room(heads, h, add, sq_x)
+                    step = add / head["scale"]
+                    sq_v = head["sq_v"] + step * (2.0 * dot + step * sq_x)
+                if not head["scale"] * head["scale"] * sq_v <= limits.high_sq_w:
+                    return position, BAD_STEP, h
                 add_scaled(v, h, slots, x, step * y)
                 bias[h] += bias.dtype.type(step * y * constant)
                 if averaging:

@@ -18,6 +18,12 @@ from maxcosine.rule import Rule
 from maxcosine.rules import RULES
 
 
+def _constraints(*rules: str) -> dict[str, list[Any]]:
+    """What scikit-learn checks of the rules' parameters: the intervals they declare."""
+    params = {name: param for rule in rules for name, param in RULES[rule].params.items()}
+    return {name: [Interval(Real, p.low, p.high, closed=p.closed)] for name, p in params.items()}
+
+
 class NamedBase(OnlineBase):
     """A learner known by its name; the parameters are those that all learners have."""
 
@@ -46,7 +52,8 @@ class NamedBase(OnlineBase):
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         rule = RULES[self.rule_name]
-        return rule, {name: getattr(self, name) for name in rule.params}
+        given = {name: getattr(self, name) for name in rule.params}
+        return rule, {name: value for name, value in given.items() if value is not None}
 
 
 class PerceptronClassifier(NamedBase):
@@ -105,7 +112,7 @@ class PAClassifier(NamedBase):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NamedBase._parameter_constraints,
         "variant": [StrOptions({"pa", "pa1", "pa2"})],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        **_constraints("pa1"),
     }
 
     def __init__(
@@ -147,8 +154,8 @@ class ALMAClassifier(NamedBase):
     ----------
     alpha : float in (0, 1], default=0.9
         How far from the maximal margin: 1 - alpha of it is aimed at.
-    B : float, default=sqrt(8) / 0.9
-        Scale of the margin asked for; Gentile's theorem takes sqrt(8) / alpha.
+    B : float, default=None
+        Scale of the margin asked for; None is sqrt(8) / alpha, as in Gentile's theorem.
     C : float, default=sqrt(2)
         Scale of the step; Gentile's theorem takes sqrt(2).
     """
@@ -157,16 +164,15 @@ class ALMAClassifier(NamedBase):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NamedBase._parameter_constraints,
-        "alpha": [Interval(Real, 0.0, 1.0, closed="right")],
-        "B": [Interval(Real, 0.0, None, closed="neither")],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        **_constraints("alma"),
+        "B": [*_constraints("alma")["B"], None],
     }
 
     def __init__(
         self,
         *,
         alpha: float = 0.9,
-        B: float = math.sqrt(8.0) / 0.9,
+        B: float | None = None,
         C: float = math.sqrt(2.0),
         average: bool = False,
         fit_intercept: bool = True,
@@ -211,9 +217,7 @@ class NORMAClassifier(NamedBase):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NamedBase._parameter_constraints,
-        "eta": [Interval(Real, 0.0, None, closed="neither")],
-        "lambda_reg": [Interval(Real, 0.0, None, closed="left")],
-        "nu": [Interval(Real, 0.0, 1.0, closed="both")],
+        **_constraints("norma"),
         "clip": ["boolean"],
     }
 

@@ -134,11 +134,11 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
                     f"{model.classes!r}"
                 )
             codes = _known_codes(y, model.classes)
-            if X.shape[1] > model.heads.n_features:
-                model.heads.grow(X.shape[1])
             if not model.rule.builtin:
                 # An unproven rule may fail in the middle; then the model must be as it was.
                 model = Model(model.rule, model.classes, model.heads.copy())
+            if X.shape[1] > model.heads.n_features:
+                model.heads.grow(X.shape[1])
             self._learn(model, X, codes, passes=1)
             self._model = model
             self.classes_ = model.classes
@@ -257,8 +257,8 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         a number for two classes, else one a class
         """
         scores = np.atleast_2d(self.decision_function(X).T)
-        rows = scipy.sparse.csr_array(X)
-        used = np.diff(rows.indptr) > 0
+        rows = X if scipy.sparse.issparse(X) else np.asarray(X)
+        used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
         codes = _known_codes(np.asarray(y), self.classes_)
         signs = np.where(codes == self._model.heads.table["positive"][:, None], 1.0, -1.0)
         w, constant = self._model.hypothesis()

@@ -5,21 +5,19 @@ from typing import Any
 
 from maxcosine.rule import Param, rule
 
-ALPHA = 0.9
-
 
 @rule(
     state={"updates": 0.0},
     params={
         "alpha": Param(
-            ALPHA,
+            0.9,
             "how far from the maximal margin: 1 - alpha of it is aimed at",
-            low=0.0,
+            low=1e-6,
             high=1.0,
-            closed="right",
+            closed="both",
         ),
-        "B": Param(math.sqrt(8.0) / ALPHA, "scale of the margin asked for", low=0.0),
-        "C": Param(math.sqrt(2.0), "scale of the step", low=0.0),
+        "B": Param.factor(lambda chosen: math.sqrt(8.0) / chosen["alpha"], "scale of the margin asked for"),
+        "C": Param.factor(math.sqrt(2.0), "scale of the step"),
     },
     scale_invariant=True,
     reference="Gentile, A new approximate maximal margin classification algorithm, JMLR 2 (2001)",

@@ -17,7 +17,7 @@ def check(params: Any) -> str | None:
 @rule(
     state={"rho": 0.0},
     params={
-        "eta": Param(0.1, "learning rate", low=0.0),
+        "eta": Param.factor(0.1, "learning rate"),
         "lambda_reg": Param(
             1e-3, "regularisation: w decays by 1 - eta lambda_reg a round", low=0.0, closed="left"
         ),

@@ -10,7 +10,7 @@ from typing import Any
 from maxcosine.rule import Param, rule
 
 REFERENCE = "Crammer et al., Online passive-aggressive algorithms, JMLR 7 (2006), Figure 1"
-C = Param(1.0, "aggressiveness: the largest step of PA-I, the softness of PA-II", low=0.0)
+C = Param.factor(1.0, "aggressiveness: the largest step of PA-I, the softness of PA-II")
 
 
 @rule(scale_invariant=True, reference=REFERENCE)
