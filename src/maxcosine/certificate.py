@@ -8,7 +8,7 @@ ell = Lambda / norm(w), and gamma itself is at most 1 / ell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 Number = Any  # a float or an int, or an array with one for each class
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Certificate:
     """Proven facts about a hypothesis; numbers for two classes, arrays for one-vs-rest.
 
@@ -50,6 +50,14 @@ class Certificate:
     augmented: bool = False
     own_bound: Number | None = None
     _last: Certificate | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        names = [field.name for field in fields(self)]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def margin_ceiling(self) -> Number:

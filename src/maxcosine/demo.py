@@ -57,7 +57,11 @@ def main() -> None:
     means = test_mistakes(list(LEARNERS), PERMUTATIONS, SEED).mean(axis=2)
     print(table(means))
     wins = int(np.sum(means[:, 2] < means[:, :2].min(axis=1)))
-    print(f"MCP makes the fewest mistakes on {wins} of {len(means)} labels (* is the fewest).")
+    print(
+        f"* is the fewest; MCP makes the fewest mistakes on {wins} of {len(means)} labels "
+        "of these small digits."
+    )
+    print("The paper's claim is about MNIST: 46 times as many training examples, of 28 x 28 pixels.")
     print(f"{means.shape[0] * len(LEARNERS) * PERMUTATIONS} runs in {time.perf_counter() - started:.1f} s")
 
 

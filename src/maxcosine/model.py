@@ -76,6 +76,8 @@ class Model:
                 unit = np.where(coef_sum > 0.0, coef_sum, 1.0)
                 w = (w / unit[:, None]).astype(w.dtype)
                 constant = (constant / unit).astype(w.dtype)
+            w.setflags(write=False)
+            constant.setflags(write=False)
             self._read["hypothesis"] = w, constant
         return self._read["hypothesis"]  # type: ignore[no-any-return]
 
@@ -100,6 +102,10 @@ class Model:
         norm = _norms(w, constant)
         bound = np.divide(coef_sum, norm, out=np.zeros_like(norm), where=norm > 0.0)
 
+        best_bound = np.maximum(table["best_bound"], bound)
+        if last is not None:
+            best_bound = np.maximum(best_bound, last.best_bound)
+
         def given(values: np.ndarray) -> Any:
             return values[0].item() if self.binary else values.copy()
 
@@ -108,7 +114,7 @@ class Model:
             coef_sum=given(coef_sum),
             norm=given(norm),
             bound=given(bound),
-            best_bound=given(np.maximum(table["best_bound"], bound)),
+            best_bound=given(best_bound),
             seen=given(table["seen"]),
             mistakes=given(table["mistakes"]),
             updates=given(table["updates"]),

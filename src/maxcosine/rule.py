@@ -133,7 +133,13 @@ class Rule:
         numbers: dict[str, float] = {}
         for name, param in self.params.items():
             default = param.default(numbers) if callable(param.default) else param.default
-            numbers[name] = float(values.get(name, default))
+            try:
+                numbers[name] = float(values.get(name, default))
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"parameter {name}={values[name]!r} of rule {self.name!r} is not a number; "
+                    f"choose it in {param.interval}"
+                ) from None
             if numbers[name] not in param:
                 raise ValueError(
                     f"parameter {name}={numbers[name]:g} of rule {self.name!r} is out of range; "

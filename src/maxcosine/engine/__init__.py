@@ -2,6 +2,6 @@
 
 from maxcosine.engine.heads import Heads
 from maxcosine.engine.learn import BadStep, learn
-from maxcosine.engine.rows import BadRow, canonical, check_rows
+from maxcosine.engine.rows import BadRow, canonical, check_indices, check_rows
 
-__all__ = ["BadRow", "BadStep", "Heads", "canonical", "check_rows", "learn"]
+__all__ = ["BadRow", "BadStep", "Heads", "canonical", "check_indices", "check_rows", "learn"]

@@ -19,9 +19,11 @@ from maxcosine.rule import Rule
 HEAD = np.dtype(
     [
         ("positive", np.int64),  # the class that counts as +1
+        ("scale_free", np.int64),  # whether the length of w means nothing to the rule
         ("scale", np.float64),
         ("sq_v", np.float64),
-        ("coef_v", np.float64),
+        ("coef_v", np.float64),  # as the rule reads it
+        ("claim_v", np.float64),  # as it is claimed: at most coef_v, see certify in sweep.py
         ("peak_sq_v", np.float64),  # largest sq_v since it was last computed exactly
         ("written", np.int64),  # non-zeros written since then
         ("highest", np.int64),  # highest slot written since w was last cleared
@@ -120,6 +122,7 @@ class Heads:
         width = 1 if n_heads == 1 else -(-n_heads // LANES) * LANES
         table = np.zeros(n_heads, HEAD)
         table["positive"] = positive
+        table["scale_free"] = rule.scale_free
         table["scale"] = 1.0
         table["highest"] = -1
         arrays = Arrays(
@@ -151,6 +154,10 @@ class Heads:
     def average(self) -> bool:
         return bool(self.arrays.total.shape[0] == self.n_features)
 
+    def set_params(self, params: tuple[float, ...]) -> None:
+        """Go on with other parameters of the rule."""
+        self.arrays.params[:, : len(params)] = params
+
     def copy(self) -> Heads:
         return Heads(self.rule, Arrays(*(a.copy() for a in self.arrays)), self.fit_intercept)
 
@@ -160,8 +167,9 @@ class Heads:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        entries = _entries(self.rule, len(self.table))
-        self.arrays = self.arrays._replace(rules=entries)
+        # Arrays that were loaded as memory maps, read-only, must be learnt into all the same.
+        arrays = [a if a is None else np.require(np.asarray(a), requirements="W") for a in self.arrays]
+        self.arrays = Arrays(*arrays)._replace(rules=_entries(self.rule, len(self.table)))
 
     def grow(self, n_features: int) -> None:
         """Make room for more features; those there were keep their weights and slots."""
@@ -181,8 +189,8 @@ class Heads:
 
     @property
     def coef_sum(self) -> np.ndarray:
-        """Lambda of the last hypotheses."""
-        return self.table["scale"] * self.table["coef_v"]  # type: ignore[no-any-return]
+        """Lambda of the last hypotheses, as far as it is claimed."""
+        return self.table["scale"] * self.table["claim_v"]  # type: ignore[no-any-return]
 
     @property
     def averaged_coef_sum(self) -> np.ndarray:

@@ -39,7 +39,13 @@ def learn(heads: Heads, X: Any, codes: np.ndarray, order: np.ndarray | None = No
     row = int(order[done])
     if fault == BAD_ROW:
         raise bad_row(X, row)
+    where = f"rule {heads.rule.name!r} asked in row {row}, head {head}, for a step that"
+    if heads.rule.builtin:
+        raise BadStep(
+            f"{where} makes the weights overflow; rescale the features, for example with "
+            "sklearn.preprocessing.StandardScaler"
+        )
     raise BadStep(
-        f"rule {heads.rule.name!r} asked in row {row}, head {head}, for a step that is negative, "
-        "not finite, or makes the weights overflow; keep and add must be finite and at least 0"
+        f"{where} is negative, not finite, or makes the weights overflow; keep and add must be "
+        "finite and at least 0, and so must the rule's state"
     )

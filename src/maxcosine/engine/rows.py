@@ -31,15 +31,22 @@ def _is_canonical(indptr: Any, slots: Any, n_columns: int) -> bool:
 
 def canonical(X: Any) -> Any:
     """The same rows with sorted, unique indices; a copy if they were not so, duplicates summed."""
-    check_index_arrays(X)
-    if _is_canonical(X.indptr, unsigned(X), X.shape[1]):
+    if check_indices(X):
         return X
-    if unsigned(X).max() >= X.shape[1]:
-        raise _not_csr(X)
     X = X.copy()
     X.has_sorted_indices = X.has_canonical_format = False  # the flags may be stale
     X.sum_duplicates()
     return X
+
+
+def check_indices(X: Any) -> bool:
+    """Refuse indices outside the matrix; returns whether they are sorted and unique."""
+    check_index_arrays(X)
+    if _is_canonical(X.indptr, unsigned(X), X.shape[1]):
+        return True
+    if unsigned(X)[: X.indptr[-1]].max() >= X.shape[1]:
+        raise _not_csr(X)
+    return False
 
 
 def check_index_arrays(X: Any) -> None:
@@ -85,7 +92,10 @@ def bad_row(X: Any, row: int) -> BadRow:
     if np.isnan(values).any():
         return BadRow(f"Input X contains NaN in row {row}; impute it or drop the row.")
     if np.isinf(values).any():
-        return BadRow(f"Input X contains infinity in row {row}; drop the row or clip the value.")
+        return BadRow(
+            f"Input X contains infinity or a value too large for {X.dtype} in row {row}; "
+            "drop the row or clip the value."
+        )
     norm = np.linalg.norm(values.astype(np.longdouble))
     limits = LIMITS[X.dtype]
     return BadRow(

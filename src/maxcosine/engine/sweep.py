@@ -44,6 +44,12 @@ REFRESH_FROM = 2**20
 SMALLEST_SCALE = 2.0**-900
 LARGEST_STEP_EXPONENT = 100
 
+# Rules read a Lambda / norm(w) of at most this, relative to the longest example.
+LARGEST_BOUND = 2.0**200
+
+# Within these, a w whose length means nothing keeps the length that its rule gave it.
+SHORTEST_SQ_W, LONGEST_SQ_W = 2.0**-80, 2.0**80
+
 # Dense rows are packed into blocks of about this many values, which fit the second-level cache.
 BLOCK_VALUES = 2**17
 
@@ -153,6 +159,7 @@ def forget(heads: Any, h: int) -> None:
     head["scale"] = 1.0
     head["sq_v"] = 0.0
     head["coef_v"] = 0.0
+    head["claim_v"] = 0.0
     head["peak_sq_v"] = 0.0
     head["written"] = 0
     head["highest"] = -1
@@ -172,6 +179,7 @@ def rescale(heads: Any, h: int, exponent: int) -> None:
     head["scale"] /= factor
     head["sq_v"] *= factor * factor
     head["coef_v"] *= factor
+    head["claim_v"] *= factor
     head["peak_sq_v"] *= factor * factor
     head["sum_scale"] /= factor
 
@@ -232,13 +240,67 @@ def must_refresh(head: Any, limits: Any) -> bool:
 def certify(head: Any, limits: Any) -> None:
     """ell = Lambda / norm(w), and the largest so far.
 
-    1 / ell is known up to rounding, relative to the longest example. Below that nothing is
-    claimed: a Lambda smaller than the true one keeps every claim true.
+    1 / ell is known up to rounding relative to the longest example, so a larger ell is not claimed;
+    a Lambda smaller than the true one keeps every claim true. Rules go on reading the true one,
+    held where float64 ends on data that nothing separates.
     """
     norm_v = math.sqrt(head["sq_v"])
     if norm_v > 0.0:
-        head["coef_v"] = min(head["coef_v"], norm_v / (limits.eps * head["radius"]))
-        head["best_bound"] = max(head["best_bound"], head["coef_v"] / norm_v)
+        head["coef_v"] = min(head["coef_v"], LARGEST_BOUND * norm_v / head["radius"])
+        head["claim_v"] = min(head["coef_v"], norm_v / (limits.eps * head["radius"]))
+        head["best_bound"] = max(head["best_bound"], head["claim_v"] / norm_v)
+
+
+@inline
+def hold_length(head: Any) -> None:
+    """Where the length of w means nothing, keep it within reach: on noise it shrinks without end."""
+    sq_w = head["scale"] * head["scale"] * head["sq_v"]
+    if head["scale_free"] and sq_w > 0.0 and not SHORTEST_SQ_W <= sq_w <= LONGEST_SQ_W:
+        head["scale"] = math.ldexp(head["scale"], -(math.frexp(sq_w)[1] // 2))
+
+
+@inline
+def shrink(heads: Any, limits: Any, h: int, head: Any, keep: float) -> Any:
+    """w <- keep * w, which costs nothing; w = 0 stays what it is. False if the weights overflow."""
+    if head["sq_v"] > 0.0:
+        head["scale"] *= keep
+    if head["scale"] < SMALLEST_SCALE:
+        forget(heads, h)
+    return head["scale"] * head["scale"] * head["sq_v"] <= limits.high_sq_w
+
+
+@inline
+def plan_step(heads: Any, limits: Any, h: int, head: Any, add: float, dot: float, sq_x: float) -> Any:
+    """The length of the step beside v, and sq_v after it; nan if the weights overflow."""
+    if head["sq_v"] == 0.0:
+        # v starts with a norm of about 1
+        head["scale"] = math.ldexp(1.0, step_exponent(add, sq_x, 1.0))
+        dot = 0.0
+    step = add / head["scale"]
+    sq_v = head["sq_v"] + step * (2.0 * dot + step * sq_x)
+    if not sq_v <= limits.high_sq_v:
+        dot *= make_room(heads, h, add, sq_x)
+        step = add / head["scale"]
+        sq_v = head["sq_v"] + step * (2.0 * dot + step * sq_x)
+    if not head["scale"] * head["scale"] * sq_v <= limits.high_sq_w:
+        return math.nan
+    head["sq_v"] = sq_v
+    return step
+
+
+@inline
+def count_step(heads: Any, limits: Any, h: int, head: Any, slots: Any, step: float, sq_x: float) -> None:
+    """The scalars after a step has been written."""
+    head["coef_v"] += step
+    head["peak_sq_v"] = max(head["peak_sq_v"], head["sq_v"])
+    head["written"] += len(slots)
+    head["highest"] = max(head["highest"], np.int64(slots[len(slots) - 1]))
+    head["radius"] = max(head["radius"], math.sqrt(sq_x))
+    head["updates"] += 1
+    if must_refresh(head, limits):
+        refresh(heads, limits, h)
+    certify(head, limits)
+    hold_length(head)
 
 
 @jit
@@ -257,24 +319,12 @@ def sweep(
     Returns how many rows were finished, what ended the sweep, and in which head.
     """
     indptr, indices, data = borrow(indptr), borrow(indices), borrow(data)
-    v, bias, total, total_bias = (
-        borrow(heads.v),
-        borrow(heads.bias),
-        borrow(heads.total),
-        borrow(heads.total_bias),
-    )
-    table, state, params, rules, log = (
-        borrow(heads.table),
-        borrow(heads.state),
-        borrow(heads.params),
-        borrow(heads.rules),
-        borrow(heads.log),
-    )
-    averaging = total.shape[0] > 0
-    logging = log.shape[0] > 0
+    v, bias, table, log = borrow(heads.v), borrow(heads.bias), borrow(heads.table), borrow(heads.log)
+    total, total_bias = borrow(heads.total), borrow(heads.total_bias)
+    state, params, rules = borrow(heads.state), borrow(heads.params), borrow(heads.rules)
+    averaging, logging = total.shape[0] > 0, log.shape[0] > 0
     far = v.size * v.itemsize > PREFETCH_FROM
-    scores = np.empty(v.shape[1])
-    move = np.empty(2)
+    scores, move = np.empty(v.shape[1]), np.empty(2)
     for position in range(len(order)):
         row = order[position]
         if far and position + ROWS_AHEAD < len(order):
@@ -304,36 +354,16 @@ def sweep(
             y = 1.0 if codes[row] == head["positive"] else -1.0
             scale = head["scale"]
             dot = y * (scores[h] + constant * bias[h])
-            margin = scale * dot
-            sq_w = scale * scale * head["sq_v"]
-            coef_sum = scale * head["coef_v"]
+            margin, sq_w, coef_sum = scale * dot, scale * scale * head["sq_v"], scale * head["coef_v"]
             move[0], move[1] = math.nan, math.nan  # what a rule that raises an error leaves behind
             call_rule(rules[h], margin, sq_w, sq_x, coef_sum, state[h], params[h], move)
             keep, add = move[0], move[1]
-
-            # w <- keep * w, which costs nothing; w = 0 stays what it is
-            if head["sq_v"] > 0.0:
-                scale *= keep
             finite = 0.0 <= keep < math.inf and 0.0 <= add < math.inf
-            if not (finite and scale * scale * head["sq_v"] <= limits.high_sq_w):
+            if not (finite and shrink(heads, limits, h, head, keep)):
                 return position, BAD_STEP, h
-            head["scale"] = scale
-            if scale < SMALLEST_SCALE:
-                forget(heads, h)
-                dot = 0.0
-
-            # w <- w + add * y * x
             if add > 0.0:
-                if head["sq_v"] == 0.0:
-                    # v starts with a norm of about 1
-                    head["scale"] = math.ldexp(1.0, step_exponent(add, sq_x, 1.0))
-                step = add / head["scale"]
-                sq_v = head["sq_v"] + step * (2.0 * dot + step * sq_x)
-                if not sq_v <= limits.high_sq_v:
-                    dot *= make_room(heads, h, add, sq_x)
-                    step = add / head["scale"]
-                    sq_v = head["sq_v"] + step * (2.0 * dot + step * sq_x)
-                if not head["scale"] * head["scale"] * sq_v <= limits.high_sq_w:
+                step = plan_step(heads, limits, h, head, add, dot, sq_x)
+                if not step >= 0.0:
                     return position, BAD_STEP, h
                 add_scaled(v, h, slots, x, step * y)
                 bias[h] += bias.dtype.type(step * y * constant)
@@ -343,24 +373,13 @@ def sweep(
                     total_bias[h] += total_bias.dtype.type(late * constant)
                 if logging:
                     remember_slots(log, h, head, slots)
-                head["sq_v"] = sq_v
-                head["coef_v"] += step
-                head["peak_sq_v"] = max(head["peak_sq_v"], sq_v)
-                head["written"] += len(slots)
-                head["highest"] = max(head["highest"], np.int64(slots[len(slots) - 1]))
-                head["radius"] = max(head["radius"], math.sqrt(sq_x))
-                head["updates"] += 1
-                if must_refresh(head, limits):
-                    refresh(heads, limits, h)
-                certify(head, limits)
-
+                count_step(heads, limits, h, head, slots, step, sq_x)
             head["seen"] += 1
             head["learnt"] += 1
-            if margin <= 0.0:
-                head["mistakes"] += 1
+            head["mistakes"] += margin <= 0.0
             if averaging:
                 head["sum_scale"] += head["scale"]
-                head["sum_coef"] += head["scale"] * head["coef_v"]
+                head["sum_coef"] += head["scale"] * head["claim_v"]
     return len(order), FINISHED, 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 import time
 import warnings
@@ -20,13 +21,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _get_feature_names,
     check_array,
+    check_consistent_length,
     check_is_fitted,
     check_X_y,
     validate_data,
 )
 
 from maxcosine.certificate import Certificate
-from maxcosine.engine import canonical, check_rows, learn
+from maxcosine.engine import canonical, check_indices, check_rows, learn
 from maxcosine.model import Model
 from maxcosine.rule import Rule
 from maxcosine.rules import RULES
@@ -125,37 +127,59 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
                         "classes must be passed on the first call to partial_fit: "
                         "partial_fit(X, y, classes=[...]) with every class that will come"
                     )
-                known = np.unique(np.asarray(classes))
+                known = _given_classes(classes)
                 _refuse_few_classes(known)
                 model = self._new_model(known, X)
-            elif classes is not None and not np.array_equal(np.unique(classes), model.classes):
-                raise ValueError(
-                    f"classes={classes!r} is not what the first call to partial_fit was given: "
-                    f"{model.classes!r}"
-                )
+            else:
+                self._refuse_changes(model, classes)
             codes = _known_codes(y, model.classes)
+            params = model.rule.make_params(self._rule()[1])
             if not model.rule.builtin:
                 # An unproven rule may fail in the middle; then the model must be as it was.
                 model = Model(model.rule, model.classes, model.heads.copy())
             if X.shape[1] > model.heads.n_features:
                 model.heads.grow(X.shape[1])
+            model.heads.set_params(params)
             self._learn(model, X, codes, passes=1)
             self._model = model
             self.classes_ = model.classes
             self.n_features_in_ = model.heads.n_features
         return self
 
+    def _refuse_changes(self, model: Model, classes: Any) -> None:
+        """What cannot change between calls of partial_fit; the rule's parameters can."""
+        if classes is not None and not np.array_equal(_given_classes(classes), model.classes):
+            raise ValueError(
+                f"classes={classes!r} is not what the first call to partial_fit was given: {model.classes!r}"
+            )
+        rule, _ = self._rule()
+        now = {"rule": rule, "average": self.average, "fit_intercept": self.fit_intercept}
+        heads = model.heads
+        then = {"rule": heads.rule, "average": heads.average, "fit_intercept": heads.fit_intercept}
+        for name, value in now.items():
+            if value is not then[name] and value != then[name]:
+                raise ValueError(
+                    f"{name} was {then[name]!r} when learning began and is {value!r} now; "
+                    "start anew with fit, or with another estimator"
+                )
+
     def _new_model(self, classes: np.ndarray, X: Any) -> Model:
         rule, given = self._rule()
-        return Model.create(
-            rule,
-            rule.make_params(given),
-            classes,
-            X.shape[1],
-            X.dtype,
-            fit_intercept=self.fit_intercept,
-            average=self.average,
-        )
+        try:
+            return Model.create(
+                rule,
+                rule.make_params(given),
+                classes,
+                X.shape[1],
+                X.dtype,
+                fit_intercept=self.fit_intercept,
+                average=self.average,
+            )
+        except MemoryError as error:
+            raise MemoryError(
+                f"no memory for the weights of {X.shape[1]:,} features and {len(classes)} classes; "
+                "reduce the columns, for example by hashing, or use float32"
+            ) from error
 
     def _learn(self, model: Model, X: Any, codes: np.ndarray, *, passes: int) -> None:
         random = check_random_state(self.random_state)
@@ -181,6 +205,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
             raise
 
     def _validate(self, X: Any, y: Any, *, dtype: Any, reset: bool) -> tuple[Any, Any]:
+        _refuse_mixed_types(y, "y")
         # Whether values are finite is checked where they are read anyway, in the kernels.
         checks: dict[str, Any] = {
             "accept_sparse": "csr",
@@ -190,18 +215,20 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
             "ensure_all_finite": False,
         }
         if self.grow_features and not reset:
-            self._grow_names(X)
+            names = self._check_grown_names(X)
+            if names is not None:
+                self.feature_names_in_ = names
             X, y = check_X_y(X, y, estimator=self, **checks)
         else:
             X, y = validate_data(self, X, y, reset=reset, **checks)
         return X, y
 
-    def _grow_names(self, X: Any) -> None:
+    def _check_grown_names(self, X: Any) -> np.ndarray | None:
         """Column names may become more, but those there were must stay where they are."""
-        names = _get_feature_names(X)
-        known = getattr(self, "feature_names_in_", None)
+        names: np.ndarray | None = _get_feature_names(X)
+        known: np.ndarray | None = getattr(self, "feature_names_in_", None)
         if names is None or known is None:
-            return
+            return known
         common = min(len(names), len(known))
         moved = np.flatnonzero(names[:common] != known[:common])
         if len(moved):
@@ -210,8 +237,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
                 f"column {column} of X is named {names[column]!r} and was {known[column]!r}; with "
                 "grow_features=True new columns go behind the ones there were"
             )
-        if len(names) > len(known):
-            self.feature_names_in_ = names
+        return names if len(names) > len(known) else known
 
     # Predicting
 
@@ -226,11 +252,14 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         w, constant = self._model.hypothesis()
         if self.grow_features:
             # Columns never seen have no weight, and columns left out have no value.
+            self._check_grown_names(X)
             X = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self)
             common = min(X.shape[1], w.shape[1])
             X, w = X[:, :common], w[:, :common]
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        if scipy.sparse.issparse(X):
+            check_indices(X)
         scores: np.ndarray = safe_sparse_dot(X, w.T, dense_output=True) + constant
         return scores.ravel() if self._model.binary else scores
 
@@ -256,9 +285,13 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         -------
         a number for two classes, else one a class
         """
+        check_consistent_length(X, y)
         scores = np.atleast_2d(self.decision_function(X).T)
         rows = X if scipy.sparse.issparse(X) else np.asarray(X)
         used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
+        certificate = self.certificate_
+        if not used.any() or not np.all(certificate.norm):
+            raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
         codes = _known_codes(np.asarray(y), self.classes_)
         signs = np.where(codes == self._model.heads.table["positive"][:, None], 1.0, -1.0)
         w, constant = self._model.hypothesis()
@@ -357,7 +390,7 @@ class OnlineClassifier(OnlineBase):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OnlineBase._parameter_constraints,
-        "rule": [StrOptions(set(RULES)), Rule],
+        "rule": [str, Rule],
         "rule_params": [dict, None],
     }
 
@@ -387,17 +420,22 @@ class OnlineClassifier(OnlineBase):
         self.verbose = verbose
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
-        rule = RULES[self.rule] if isinstance(self.rule, str) else self.rule
-        return rule, self.rule_params or {}
+        if isinstance(self.rule, Rule):
+            return self.rule, self.rule_params or {}
+        if self.rule not in RULES:
+            near = difflib.get_close_matches(self.rule, RULES, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"there is no rule {self.rule!r}; {hint}The rules are: {', '.join(RULES)}")
+        return RULES[self.rule], self.rule_params or {}
 
 
 def _classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The classes in order, and the position of each label among them."""
     # The first labels mostly hold every class, and comparing is faster than sorting all of y.
-    classes = _unique(y[:FIRST_LABELS])
+    classes = np.unique(y[:FIRST_LABELS])
     codes = _codes(y, classes)
     if (codes < 0).any():
-        classes = _unique(y)
+        classes = np.unique(y)
         codes = _codes(y, classes)
     whole = classes.dtype.kind == "f" and np.array_equal(classes, np.floor(classes))
     if not whole and classes.dtype.kind not in "biuUS":
@@ -405,14 +443,18 @@ def _classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
-def _unique(labels: np.ndarray) -> np.ndarray:
-    try:
-        return np.unique(labels)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        raise ValueError(
-            f"y mixes labels of types {', '.join(kinds)}; make them all strings or all numbers"
-        ) from error
+def _refuse_mixed_types(labels: Any, name: str) -> None:
+    """NumPy would make strings of all labels, or fail to sort them."""
+    plain = isinstance(labels, (list, tuple))
+    if not plain and getattr(labels, "dtype", None) != np.dtype(object):
+        return
+    kinds = {type(label) for label in labels}
+    if len({issubclass(kind, str) for kind in kinds}) < 2:
+        return
+    if any(isinstance(label, float) and label != label for label in labels):
+        raise ValueError(f"{name} contains NaN among its labels; drop these rows")
+    found = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise ValueError(f"{name} mixes labels of types {found}; make them all strings or all numbers")
 
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -433,12 +475,24 @@ def _known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The position of each label in `classes`; a label that is not among them is an error."""
     codes = _codes(y, classes)
     if (codes < 0).any():
-        unknown = _unique(np.asarray(y)[codes < 0])
+        unknown = np.unique(np.asarray(y)[codes < 0])
+        check_classification_targets(unknown)  # numbers that are not whole are no classes
         raise ValueError(
             f"y holds labels that are not among the classes: {unknown[:5].tolist()}; "
             f"the classes are {classes.tolist()}"
         )
     return codes
+
+
+def _given_classes(classes: Any) -> np.ndarray:
+    """The classes that a caller named, in order."""
+    given = classes if isinstance(classes, np.ndarray) else list(classes)
+    _refuse_mixed_types(given, "classes")
+    given = np.unique(given)
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        raise ValueError("classes holds NaN, which is no class; leave it out")
+    check_classification_targets(given)
+    return given
 
 
 def _refuse_few_classes(classes: np.ndarray) -> None:

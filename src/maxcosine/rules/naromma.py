@@ -9,11 +9,7 @@ from typing import Any
 
 from maxcosine.maximise import maximise
 from maxcosine.rule import hull_bound, rule
-from maxcosine.rules.romma import PARALLEL_TOLERANCE
-
-# The length of w means nothing here. Far outside this range it is brought back to 1, so that long
-# runs on noisy data, where w shrinks without end, never underflow.
-SHORTEST, LONGEST = 2.0**-40, 2.0**40
+from maxcosine.rules.romma import LARGEST_BOUND, PARALLEL_TOLERANCE
 
 
 @rule(
@@ -32,13 +28,10 @@ def naromma(margin: float, sq_w: float, sq_x: float, coef_sum: float, state: Any
     cosine = margin / (norm_w * norm_x)
     if 1.0 + cosine <= PARALLEL_TOLERANCE:
         return 1.0, 0.0, state  # antiparallel: the origin lies in the hull, nothing separates
-    bound = coef_sum / norm_w
+    bound = min(coef_sum / norm_w, LARGEST_BOUND / norm_x)
     best = maximise(bound, 1.0, 1.0, sq_x, margin / (norm_w * sq_x))
     if best.argmax == 0.0:
         return 1.0, 0.0, state  # type I: gamma_i >= 1 / ell
     if best.argmax == math.inf or 1.0 - cosine <= PARALLEL_TOLERANCE:
         return 0.0, 1.0, state  # type II: 1 / ell > gamma_i >= norm(x)^2 ell
-    add = norm_w * best.argmax  # type III
-    norm_after = (coef_sum + add) / best.maximum
-    keep = 1.0 if SHORTEST < norm_after < LONGEST else 1.0 / norm_after
-    return keep, keep * add, state
+    return 1.0, norm_w * best.argmax, state  # type III
