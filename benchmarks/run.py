@@ -34,9 +34,10 @@ def show(results: dict[str, Any]) -> None:
         if "missing" in row:
             print(f"{row['data']:42}not measured: {row['missing']} is not in --data")
             continue
+        ours, peer, reached = row["ours_s"] * 1e3, row["peer_s"] * 1e3, row["ratio"] >= row["least"]
         print(
-            f"{row['data']:42}{row['ours_s'] * 1e3:7.1f} ms{row['peer_s'] * 1e3:7.1f} ms"
-            f"{row['ratio']:8.2f}{row['least']:7.1f}{row['aim']:6.1f}  {verdict(row['ratio'] >= row['least'])}"
+            f"{row['data']:42}{ours:7.1f} ms{peer:7.1f} ms{row['ratio']:8.2f}"
+            f"{row['least']:7.1f}{row['aim']:6.1f}  {verdict(reached)}"
         )
     start = results["startup"]
     print(f"\n{'start':42}{'seconds':>10}{'at most':>10}  reached")

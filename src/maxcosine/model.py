@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 
 from maxcosine.certificate import Certificate
-from maxcosine.engine import Heads
+from maxcosine.engine import Heads, norms
 from maxcosine.rule import Rule
-
-
-def _norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
-    squares: np.ndarray = np.einsum("ij,ij->i", w, w, dtype=np.float64) + np.square(
-        constant, dtype=np.float64
-    )
-    norms: np.ndarray = np.sqrt(squares)
-    return norms
 
 
 @dataclass
@@ -84,24 +76,20 @@ class Model:
     def certificate(self) -> Certificate:
         """What is proven so far, of the hypothesis that predictions are made with."""
         if "certificate" not in self._read:
-            last = self._certificate(*self.heads.weights(), self.heads.coef_sum, None)
-            if self.heads.average:
-                averaged = self.heads.averaged_weights()
-                last = self._certificate(*averaged, self.heads.averaged_coef_sum, last)
-            self._read["certificate"] = last
+            heads = self.heads
+            certificate = self._certificate(heads.coef_sum, heads.norm, heads.bound, None)
+            if heads.average:
+                norm = norms(*heads.averaged_weights())
+                coef_sum = np.minimum(heads.averaged_coef_sum, heads.largest_claim * norm)
+                bound = np.divide(coef_sum, norm, out=np.zeros_like(norm), where=norm > 0.0)
+                certificate = self._certificate(coef_sum, norm, bound, certificate)
+            self._read["certificate"] = certificate
         return self._read["certificate"]  # type: ignore[no-any-return]
 
     def _certificate(
-        self,
-        w: np.ndarray,
-        constant: np.ndarray,
-        coef_sum: np.ndarray,
-        last: Certificate | None,
+        self, coef_sum: np.ndarray, norm: np.ndarray, bound: np.ndarray, last: Certificate | None
     ) -> Certificate:
         table = self.heads.table
-        norm = _norms(w, constant)
-        bound = np.divide(coef_sum, norm, out=np.zeros_like(norm), where=norm > 0.0)
-
         best_bound = np.maximum(table["best_bound"], bound)
         if last is not None:
             best_bound = np.maximum(best_bound, last.best_bound)

@@ -1,7 +1,5 @@
 """Gentile's theorems on ALMA for p = 2: gamma is the margin of the normalised examples."""
 
-import math
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,7 @@
 """The engine: the only loops over examples. It owns w, its scale, norm(w)^2 and Lambda."""
 
-from maxcosine.engine.heads import Heads
+from maxcosine.engine.heads import Heads, norms
 from maxcosine.engine.learn import BadStep, learn
 from maxcosine.engine.rows import BadRow, canonical, check_indices, check_rows
 
-__all__ = ["BadRow", "BadStep", "Heads", "canonical", "check_indices", "check_rows", "learn"]
+__all__ = ["BadRow", "BadStep", "Heads", "canonical", "check_indices", "check_rows", "learn", "norms"]

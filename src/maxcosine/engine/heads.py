@@ -78,6 +78,21 @@ LIMITS = {
 LOG_SHARE = 8
 
 
+def norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """Norms of the rows of w, each with its constant weight, in float64."""
+    squares: np.ndarray = np.einsum("ij,ij->i", w, w, dtype=np.float64) + np.square(
+        constant, dtype=np.float64
+    )
+    lengths: np.ndarray = np.sqrt(squares)
+    return lengths
+
+
+def _quotient(a: Any, b: np.ndarray) -> np.ndarray:
+    """a / b, and 0 where b is 0."""
+    quotient: np.ndarray = np.divide(a, b, out=np.zeros_like(b), where=b > 0.0)
+    return quotient
+
+
 def _entries(rule: Rule, n_heads: int) -> np.ndarray:
     """Machine addresses of the rule, or plain functions when nothing is compiled."""
     return np.full(n_heads, rule.entry, dtype=np.uint64 if JIT_ENABLED else object)
@@ -193,6 +208,21 @@ class Heads:
         return self.table["scale"] * self.table["claim_v"]  # type: ignore[no-any-return]
 
     @property
+    def norm(self) -> np.ndarray:
+        """norm(w) of the last hypotheses."""
+        return self.table["scale"] * self._norm_v  # type: ignore[no-any-return]
+
+    @property
+    def bound(self) -> np.ndarray:
+        """Lambda / norm(w) of the last hypotheses, from v: w itself may underflow."""
+        return _quotient(self.table["claim_v"], self._norm_v)
+
+    @property
+    def largest_claim(self) -> np.ndarray:
+        """The largest bound that rounding lets anyone claim."""
+        return _quotient(1.0, LIMITS[self.dtype].eps * self.table["radius"])
+
+    @property
     def averaged_coef_sum(self) -> np.ndarray:
         """Lambda of the averaged hypotheses: the average of the Lambdas."""
         return self.table["sum_coef"] / self._rounds  # type: ignore[no-any-return]
@@ -200,6 +230,11 @@ class Heads:
     @property
     def _rounds(self) -> np.ndarray:
         return np.maximum(self.table["learnt"], 1)  # type: ignore[no-any-return]
+
+    @property
+    def _norm_v(self) -> np.ndarray:
+        n = len(self.table)
+        return norms(self.arrays.v[:, :n].T, self.arrays.bias[:n])
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """The last hypotheses, w of shape (n_heads, n_features), and their constant weights."""

@@ -5,7 +5,8 @@ lanes, the k-th non-zero in lane k mod 4, in this order for one head and for man
 rows, sparse rows and any cutting into chunks give the same bits.
 
 Averaging. The sum over time of w_t = s_t v_t is S v + total, where S is the sum of the scales so
-far, if total loses S times whatever is added to v: so only what an update touches is written.
+far, if total loses S times whatever is added to v: so only what an update touches is written. The
+two parts cancel where w has shrunk and S has not; then S v is moved into total, and S starts anew.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.compiled import helper, inline, jit
+from maxcosine.engine.heads import Arrays
 from maxcosine.engine.native import (
     LANES,
     add_lanes,
@@ -49,6 +51,9 @@ LARGEST_BOUND = 2.0**200
 
 # Within these, a w whose length means nothing keeps the length that its rule gave it.
 SHORTEST_SQ_W, LONGEST_SQ_W = 2.0**-80, 2.0**80
+
+# S v may be this many times what as many rounds with the present w would have brought it to.
+LARGEST_DEBT = 16.0
 
 # Dense rows are packed into blocks of about this many values, which fit the second-level cache.
 BLOCK_VALUES = 2**17
@@ -137,24 +142,18 @@ def exact_square_norm(heads: Any, h: int) -> float:
 
 
 @helper
-def clear_slot(heads: Any, h: int, slot: Any, sum_scale: float) -> None:
-    if heads.total.shape[0] > 0:
-        heads.total[slot, h] += heads.total.dtype.type(sum_scale) * heads.v[slot, h]
-    heads.v[slot, h] = 0.0
-
-
-@helper
 def forget(heads: Any, h: int) -> None:
     """w = 0, at the cost of what was written since it was last 0."""
     head = heads.table[h]
-    sum_scale = head["sum_scale"]
-    if 0 < head["logged"] <= heads.log.shape[1]:
-        for k in range(head["logged"]):
-            clear_slot(heads, h, heads.log[h, k], sum_scale)
-    else:
-        for slot in range(head["highest"] + 1):
-            clear_slot(heads, h, slot, sum_scale)
-    heads.total_bias[h] += heads.total_bias.dtype.type(sum_scale) * heads.bias[h]
+    averaging = heads.total.shape[0] > 0
+    factor = heads.total.dtype.type(head["sum_scale"])
+    logged = 0 < head["logged"] <= heads.log.shape[1]
+    for k in range(head["logged"] if logged else head["highest"] + 1):
+        slot = np.int64(heads.log[h, k]) if logged else k
+        if averaging:
+            heads.total[slot, h] += factor * heads.v[slot, h]
+        heads.v[slot, h] = 0.0
+    heads.total_bias[h] += factor * heads.bias[h]
     heads.bias[h] = 0.0
     head["scale"] = 1.0
     head["sq_v"] = 0.0
@@ -164,6 +163,17 @@ def forget(heads: Any, h: int) -> None:
     head["written"] = 0
     head["highest"] = -1
     head["logged"] = 0
+    head["sum_scale"] = 0.0
+
+
+@helper
+def pay_debt(heads: Any, h: int) -> None:
+    """Move S v into total; see Averaging above."""
+    head = heads.table[h]
+    factor = heads.total.dtype.type(head["sum_scale"])
+    for slot in range(head["highest"] + 1):
+        heads.total[slot, h] += factor * heads.v[slot, h]
+    heads.total_bias[h] += factor * heads.bias[h]
     head["sum_scale"] = 0.0
 
 
@@ -303,6 +313,21 @@ def count_step(heads: Any, limits: Any, h: int, head: Any, slots: Any, step: flo
     hold_length(head)
 
 
+@inline
+def borrow_all(heads: Any) -> Any:
+    return Arrays(
+        borrow(heads.v),
+        borrow(heads.bias),
+        borrow(heads.total),
+        borrow(heads.total_bias),
+        borrow(heads.table),
+        borrow(heads.state),
+        borrow(heads.params),
+        borrow(heads.rules),
+        borrow(heads.log),
+    )
+
+
 @jit
 def sweep(
     indptr: Any,
@@ -319,9 +344,8 @@ def sweep(
     Returns how many rows were finished, what ended the sweep, and in which head.
     """
     indptr, indices, data = borrow(indptr), borrow(indices), borrow(data)
-    v, bias, table, log = borrow(heads.v), borrow(heads.bias), borrow(heads.table), borrow(heads.log)
-    total, total_bias = borrow(heads.total), borrow(heads.total_bias)
-    state, params, rules = borrow(heads.state), borrow(heads.params), borrow(heads.rules)
+    heads = borrow_all(heads)
+    v, bias, total, total_bias, table, state, params, rules, log = heads
     averaging, logging = total.shape[0] > 0, log.shape[0] > 0
     far = v.size * v.itemsize > PREFETCH_FROM
     scores, move = np.empty(v.shape[1]), np.empty(2)
@@ -359,8 +383,10 @@ def sweep(
             call_rule(rules[h], margin, sq_w, sq_x, coef_sum, state[h], params[h], move)
             keep, add = move[0], move[1]
             finite = 0.0 <= keep < math.inf and 0.0 <= add < math.inf
-            if not (finite and shrink(heads, limits, h, head, keep)):
+            if not finite or (keep != 1.0 and not shrink(heads, limits, h, head, keep)):
                 return position, BAD_STEP, h
+            if averaging and head["sum_scale"] > LARGEST_DEBT * head["scale"] * (head["learnt"] + 1):
+                pay_debt(heads, h)
             if add > 0.0:
                 step = plan_step(heads, limits, h, head, add, dot, sq_x)
                 if not step >= 0.0:

@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from maxcosine.certificate import Certificate
-from maxcosine.engine import canonical, check_indices, check_rows, learn
+from maxcosine.engine import canonical, check_indices, check_rows, learn, norms
 from maxcosine.model import Model
 from maxcosine.rule import Rule
 from maxcosine.rules import RULES
@@ -295,8 +295,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         codes = _known_codes(np.asarray(y), self.classes_)
         signs = np.where(codes == self._model.heads.table["positive"][:, None], 1.0, -1.0)
         w, constant = self._model.hypothesis()
-        norms = np.sqrt((w.astype(np.float64) ** 2).sum(1) + constant.astype(np.float64) ** 2)
-        margins = (signs * scores)[:, used].min(axis=1) / norms
+        margins = (signs * scores)[:, used].min(axis=1) / norms(w, constant)
         return float(margins[0]) if self._model.binary else margins
 
     # What was learnt

@@ -1,0 +1,1 @@
+"""The engine's own promises: bits, restarts, averages, scales, caches."""
