@@ -7,13 +7,20 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 
+SHORTEST_S = 4.0
+
 
 def best_of(repeats: int, *sides: Callable[[], object]) -> list[float]:
-    """The shortest time of each side in seconds, the sides taking turns; one unmeasured turn first."""
+    """The shortest time of each side in seconds, the sides taking turns; one unmeasured turn first.
+
+    At least `repeats` turns, and at least four seconds: a short noise must not hide a short run.
+    """
     for side in sides:
         side()
     best = [float("inf")] * len(sides)
-    for _ in range(repeats):
+    begun, turns = time.perf_counter(), 0
+    while turns < repeats or time.perf_counter() - begun < SHORTEST_S:
+        turns += 1
         for i, side in enumerate(sides):
             started = time.perf_counter()
             side()

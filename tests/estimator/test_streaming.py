@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import maxcosine
-from maxcosine import BadStep, OnlineClassifier, SortedLabelsWarning
+from maxcosine import BadStep, OnlineClassifier, PAClassifier, SortedLabelsWarning
 from tests.estimator.learners import everything, learnt, points
 
 
@@ -195,3 +195,25 @@ def test_rows_of_very_different_norms_are_learnt_from_or_leave_no_trace(rule):
     except BadStep:
         assert everything(learner) == before
     assert np.isfinite(learner.coef_).all()
+
+
+def test_parameters_of_the_rule_may_change_between_partial_fits():
+    X, y = points()
+    changed = PAClassifier("pa1", C=1.0).partial_fit(X[:60], y[:60], classes=[0, 1])
+    changed.set_params(C=1e-3).partial_fit(X[60:], y[60:])
+    kept = PAClassifier("pa1", C=1.0).partial_fit(X, y, classes=[0, 1])
+    assert np.linalg.norm(changed.coef_ - kept.coef_) > 0
+    same = PAClassifier("pa1", C=1.0).partial_fit(X[:60], y[:60], classes=[0, 1])
+    assert np.linalg.norm(changed.coef_ - same.coef_) <= 60 * 1e-3 * np.linalg.norm(X, axis=1).max()
+
+
+@pytest.mark.parametrize("change", [{"rule": "pa"}, {"average": True}, {"fit_intercept": False}], ids=str)
+def test_what_cannot_change_between_partial_fits_is_refused(change):
+    X, y = points()
+    learner = OnlineClassifier().partial_fit(X, y, classes=[0, 1])
+    before = learnt(learner)
+    learner.set_params(**change)
+    with pytest.raises(ValueError, match=f"{next(iter(change))} was .* when learning began"):
+        learner.partial_fit(X, y)
+    learner.set_params(rule="mcp", average=False, fit_intercept=True)
+    assert learnt(learner) == before

@@ -1,7 +1,8 @@
 """The few machine instructions that Numba does not write by itself.
 
-Three intrinsics: ask for a weight before it is needed, call a rule by its address, and four heads
-at a time in one vector register. Each has a plain Python twin for NUMBA_DISABLE_JIT=1.
+Ask for a weight before it is needed, call a rule by its address, drop the owner of an array, and
+work on four numbers at a time in one vector register. Each has a plain Python twin for
+NUMBA_DISABLE_JIT=1.
 """
 
 from __future__ import annotations
@@ -47,6 +48,15 @@ def _element(context: Any, builder: Any, array_type: Any, array: Any, indices: l
         extent = builder.extract_value(view.shape, axis)
         offset = builder.add(builder.mul(offset, extent), wide)
     return builder.gep(view.data, [offset])
+
+
+def _load_lanes(context: Any, builder: Any, array_type: Any, array: Any, indices: list[Any]) -> Any:
+    """Four neighbouring elements as float64."""
+    dtype = array_type.dtype
+    stored = ir.VectorType(context.get_value_type(dtype), LANES)
+    pointer = _element(context, builder, array_type, array, indices)
+    values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=dtype.bitwidth // 8)
+    return builder.fpext(values, _VECTOR) if dtype == types.float32 else values
 
 
 @intrinsic
@@ -124,13 +134,7 @@ def multiply_add(typingctx: Any, lanes: Any, x: Any, v: Any, slot: Any, head: An
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         lanes, x, array, slot, head = args
-        dtype = sig.args[2].dtype
-        pointer = _element(context, builder, sig.args[2], array, [slot, head])
-        stored = ir.VectorType(context.get_value_type(dtype), LANES)
-        pointer = builder.bitcast(pointer, stored.as_pointer())
-        weights = builder.load(pointer, align=dtype.bitwidth // 8)
-        if dtype == types.float32:
-            weights = builder.fpext(weights, _VECTOR)
+        weights = _load_lanes(context, builder, sig.args[2], array, [slot, head])
         undefined = ir.Constant(_VECTOR, ir.Undefined)
         first = builder.insert_element(undefined, x, _I32(0))
         zeros = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
@@ -141,6 +145,17 @@ def multiply_add(typingctx: Any, lanes: Any, x: Any, v: Any, slot: Any, head: An
 
 
 @intrinsic
+def add_squares(typingctx: Any, lanes: Any, x: Any, k: Any) -> Any:
+    """lanes + x[k : k + 4]^2, each product and sum rounded to float64."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        values = _load_lanes(context, builder, sig.args[1], args[1], [args[2]])
+        return builder.fadd(args[0], builder.fmul(values, values))
+
+    return _lanes(lanes, x, k), codegen
+
+
+@intrinsic
 def add_lanes(typingctx: Any, a: Any, b: Any) -> Any:
     """a + b."""
 
@@ -148,6 +163,17 @@ def add_lanes(typingctx: Any, a: Any, b: Any) -> Any:
         return builder.fadd(*args)
 
     return _lanes(a, b), codegen
+
+
+@intrinsic
+def sum_lanes(typingctx: Any, lanes: Any) -> Any:
+    """(first + second) + (third + fourth)."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first, second, third, fourth = (builder.extract_element(args[0], _I32(i)) for i in range(LANES))
+        return builder.fadd(builder.fadd(first, second), builder.fadd(third, fourth))
+
+    return types.float64(lanes), codegen
 
 
 @intrinsic
@@ -179,8 +205,14 @@ if not JIT_ENABLED:
     def multiply_add(lanes: Any, x: Any, v: Any, slot: Any, head: Any) -> Any:
         return lanes + x * v[slot, head : head + LANES].astype(np.float64)
 
+    def add_squares(lanes: Any, x: Any, k: Any) -> Any:
+        return lanes + np.square(x[k : k + LANES], dtype=np.float64)
+
     def add_lanes(a: Any, b: Any) -> Any:
         return a + b
+
+    def sum_lanes(lanes: Any) -> Any:
+        return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
 
     def store_lanes(scores: Any, head: Any, lanes: Any) -> None:
         scores[head : head + LANES] = lanes

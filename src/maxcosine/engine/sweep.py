@@ -21,11 +21,13 @@ from maxcosine.engine.heads import Arrays
 from maxcosine.engine.native import (
     LANES,
     add_lanes,
+    add_squares,
     borrow,
     call_rule,
     multiply_add,
     prefetch,
     store_lanes,
+    sum_lanes,
     zero_lanes,
 )
 
@@ -60,24 +62,15 @@ BLOCK_VALUES = 2**17
 
 
 @inline
-def square_norm(x: Any) -> float:
-    stop = len(x) - len(x) % 4
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    for k in range(0, stop, 4):
-        x0, x1, x2, x3 = (
-            np.float64(x[k]),
-            np.float64(x[k + 1]),
-            np.float64(x[k + 2]),
-            np.float64(x[k + 3]),
-        )
-        s0 += x0 * x0
-        s1 += x1 * x1
-        s2 += x2 * x2
-        s3 += x3 * x3
+def square_norm(x: Any) -> Any:
+    """The square norm of a contiguous row."""
+    stop = len(x) - len(x) % LANES
+    lanes, rest = zero_lanes(), 0.0
+    for k in range(0, stop, LANES):
+        lanes = add_squares(lanes, x, k)
     for k in range(stop, len(x)):
-        x0 = np.float64(x[k])
-        s0 += x0 * x0
-    return (s0 + s1) + (s2 + s3)
+        rest += np.float64(x[k]) * np.float64(x[k])
+    return sum_lanes(lanes) + rest
 
 
 @inline
@@ -135,10 +128,18 @@ def add_scaled(weights: Any, h: int, slots: Any, x: Any, factor: float) -> None:
 
 
 @helper
-def exact_square_norm(heads: Any, h: int) -> float:
-    n = heads.table[h]["highest"] + 1
-    weights, constant = square_norm(heads.v[:n, h]), np.float64(heads.bias[h])
-    return weights + constant * constant
+def exact_square_norm(heads: Any, h: int) -> Any:
+    v, n = heads.v, heads.table[h]["highest"] + 1
+    constant = np.float64(heads.bias[h])
+    if v.shape[1] == 1:
+        return square_norm(v.reshape(-1)[:n]) + constant * constant
+    # Lane by lane as square_norm does it, for weights that are not neighbours.
+    sums, rest = np.zeros(LANES), 0.0
+    for slot in range(n - n % LANES):
+        sums[slot % LANES] += np.float64(v[slot, h]) * np.float64(v[slot, h])
+    for slot in range(n - n % LANES, n):
+        rest += np.float64(v[slot, h]) * np.float64(v[slot, h])
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3]) + rest) + constant * constant
 
 
 @helper
