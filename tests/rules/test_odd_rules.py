@@ -87,4 +87,4 @@ def test_a_rule_needs_a_name():
 
 def test_a_default_may_follow_from_the_parameters_before_it():
     chosen = RULES["alma"].make_params({"alpha": 0.5})
-    assert chosen.B == math.sqrt(8.0) / 0.5
+    assert math.sqrt(8.0) / 0.5 == chosen.B
