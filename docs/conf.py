@@ -37,7 +37,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"**": []}
 
 
 def skip_metadata_routing(

@@ -80,10 +80,9 @@ LOG_SHARE = 8
 
 def norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
     """Norms of the rows of w, each with its constant weight, in float64."""
-    squares: np.ndarray = np.einsum("ij,ij->i", w, w, dtype=np.float64) + np.square(
-        constant, dtype=np.float64
-    )
-    lengths: np.ndarray = np.sqrt(squares)
+    # Row by row and contiguous: the order of summation is the same for one head and for many.
+    squares = [np.square(np.ascontiguousarray(row), dtype=np.float64).sum() for row in w]
+    lengths: np.ndarray = np.sqrt(np.array(squares) + np.square(constant, dtype=np.float64))
     return lengths
 
 
