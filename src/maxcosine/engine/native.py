@@ -145,6 +145,27 @@ def multiply_add(typingctx: Any, lanes: Any, x: Any, v: Any, slot: Any, head: An
 
 
 @intrinsic
+def gather_multiply_add(typingctx: Any, lanes: Any, x: Any, v: Any, slots: Any, k: Any) -> Any:
+    """lanes + x[k : k + 4] * v[slots[k : k + 4], 0], each product and sum rounded to float64."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        lanes, x, v, slots, k = args
+        values = _load_lanes(context, builder, sig.args[1], x, [k])
+        dtype = sig.args[2].dtype
+        weights = ir.Constant(ir.VectorType(context.get_value_type(dtype), LANES), ir.Undefined)
+        for lane in range(LANES):
+            position = builder.add(k, _I64(lane))
+            slot = builder.load(_element(context, builder, sig.args[3], slots, [position]))
+            weight = builder.load(_element(context, builder, sig.args[2], v, [slot, _I64(0)]))
+            weights = builder.insert_element(weights, weight, _I32(lane))
+        if dtype == types.float32:
+            weights = builder.fpext(weights, _VECTOR)
+        return builder.fadd(lanes, builder.fmul(values, weights))
+
+    return _lanes(lanes, x, v, slots, k), codegen
+
+
+@intrinsic
 def add_squares(typingctx: Any, lanes: Any, x: Any, k: Any) -> Any:
     """lanes + x[k : k + 4]^2, each product and sum rounded to float64."""
 
@@ -204,6 +225,10 @@ if not JIT_ENABLED:
 
     def multiply_add(lanes: Any, x: Any, v: Any, slot: Any, head: Any) -> Any:
         return lanes + x * v[slot, head : head + LANES].astype(np.float64)
+
+    def gather_multiply_add(lanes: Any, x: Any, v: Any, slots: Any, k: Any) -> Any:
+        weights = v[slots[k : k + LANES], 0].astype(np.float64)
+        return lanes + x[k : k + LANES].astype(np.float64) * weights
 
     def add_squares(lanes: Any, x: Any, k: Any) -> Any:
         return lanes + np.square(x[k : k + LANES], dtype=np.float64)

@@ -24,6 +24,7 @@ from maxcosine.engine.native import (
     add_squares,
     borrow,
     call_rule,
+    gather_multiply_add,
     multiply_add,
     prefetch,
     store_lanes,
@@ -35,9 +36,9 @@ from maxcosine.engine.native import (
 FINISHED, NOT_CANONICAL, BAD_ROW, BAD_STEP = 0, 1, 2, 3
 
 # Weights larger than this, in bytes, do not stay in the second-level cache: rows ask for theirs
-# two rows ahead.
+# one row ahead.
 PREFETCH_FROM = 2**19
-ROWS_AHEAD = 2
+ROWS_AHEAD = 1
 
 # sq_v is tracked by its increments. It is computed anew when cancellation has eaten four of its
 # digits, and when as many non-zeros were written as computing it costs.
@@ -92,31 +93,28 @@ def is_zero(x: Any) -> bool:
 
 
 @inline
-def score_one_head(slots: Any, x: Any, v: Any) -> float:
-    stop = len(x) - len(x) % 4
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    for k in range(0, stop, 4):
-        s0 += np.float64(x[k]) * v[slots[k], 0]
-        s1 += np.float64(x[k + 1]) * v[slots[k + 1], 0]
-        s2 += np.float64(x[k + 2]) * v[slots[k + 2], 0]
-        s3 += np.float64(x[k + 3]) * v[slots[k + 3], 0]
+def score_one_head(slots: Any, x: Any, v: Any) -> Any:
+    stop = len(x) - len(x) % LANES
+    lanes, rest = zero_lanes(), 0.0
+    for k in range(0, stop, LANES):
+        lanes = gather_multiply_add(lanes, x, v, slots, k)
     for k in range(stop, len(x)):
-        s0 += np.float64(x[k]) * v[slots[k], 0]
-    return (s0 + s1) + (s2 + s3)
+        rest += np.float64(x[k]) * v[slots[k], 0]
+    return sum_lanes(lanes) + rest
 
 
 @inline
 def score_four_heads(slots: Any, x: Any, v: Any, h: int) -> Any:
-    stop = len(x) - len(x) % 4
-    s0, s1, s2, s3 = zero_lanes(), zero_lanes(), zero_lanes(), zero_lanes()
-    for k in range(0, stop, 4):
+    stop = len(x) - len(x) % LANES
+    s0, s1, s2, s3, rest = zero_lanes(), zero_lanes(), zero_lanes(), zero_lanes(), zero_lanes()
+    for k in range(0, stop, LANES):
         s0 = multiply_add(s0, np.float64(x[k]), v, slots[k], h)
         s1 = multiply_add(s1, np.float64(x[k + 1]), v, slots[k + 1], h)
         s2 = multiply_add(s2, np.float64(x[k + 2]), v, slots[k + 2], h)
         s3 = multiply_add(s3, np.float64(x[k + 3]), v, slots[k + 3], h)
     for k in range(stop, len(x)):
-        s0 = multiply_add(s0, np.float64(x[k]), v, slots[k], h)
-    return add_lanes(add_lanes(s0, s1), add_lanes(s2, s3))
+        rest = multiply_add(rest, np.float64(x[k]), v, slots[k], h)
+    return add_lanes(add_lanes(add_lanes(s0, s1), add_lanes(s2, s3)), rest)
 
 
 @inline

@@ -458,6 +458,9 @@ def _refuse_mixed_types(labels: Any, name: str) -> None:
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The position of each label in `classes`, which are sorted; -1 if it is not among them."""
+    if len(classes) == 2:
+        second = y == classes[1]
+        return np.where((y == classes[0]) | second, second.astype(np.int64), -1)
     if len(classes) <= FEW_CLASSES:
         codes = np.full(len(y), -1)
         for code, label in enumerate(classes):
