@@ -20,7 +20,7 @@ def printed():
 
 @pytest.fixture(scope="module")
 def counts():
-    return demo.test_mistakes(list(demo.LEARNERS), demo.PERMUTATIONS, demo.SEED)
+    return demo.count_mistakes(list(demo.LEARNERS), demo.PERMUTATIONS, demo.SEED)
 
 
 def test_table_has_ten_labels_and_the_three_learners_of_the_paper(printed, counts):
@@ -53,5 +53,5 @@ def test_mistakes_are_those_of_the_reference(rule, counts):
 
 
 def test_learners_are_compared_on_the_same_orders(counts):
-    alone = demo.test_mistakes(["mcp"], demo.PERMUTATIONS, demo.SEED)
+    alone = demo.count_mistakes(["mcp"], demo.PERMUTATIONS, demo.SEED)
     assert np.array_equal(alone[:, 0], counts[:, list(demo.LEARNERS).index("mcp")])

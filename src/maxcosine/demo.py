@@ -22,7 +22,7 @@ PERMUTATIONS = 20
 SEED = 0
 
 
-def test_mistakes(rules: Sequence[str], permutations: int, seed: int) -> np.ndarray:
+def count_mistakes(rules: Sequence[str], permutations: int, seed: int) -> np.ndarray:
     """Mistakes on the test digits, an array of shape (labels, rules, permutations)."""
     X, y = load_digits(return_X_y=True)
     X_train, y_train, X_test, y_test = X[:-N_TEST], y[:-N_TEST], X[-N_TEST:], y[-N_TEST:]
@@ -54,7 +54,7 @@ def main() -> None:
     print(
         f"Test mistakes of {N_TEST} digits, label against the rest, one pass, mean of {PERMUTATIONS} orders"
     )
-    means = test_mistakes(list(LEARNERS), PERMUTATIONS, SEED).mean(axis=2)
+    means = count_mistakes(list(LEARNERS), PERMUTATIONS, SEED).mean(axis=2)
     print(table(means))
     wins = int(np.sum(means[:, 2] < means[:, :2].min(axis=1)))
     print(

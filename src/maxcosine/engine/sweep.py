@@ -118,11 +118,12 @@ def score_four_heads(slots: Any, x: Any, v: Any, h: int) -> Any:
 
 
 @inline
-def add_scaled(weights: Any, h: int, slots: Any, x: Any, factor: float) -> None:
-    """weights[slots, h] += factor * x, in the arithmetic of the weights."""
+def add_row(weights: Any, constants: Any, h: int, slots: Any, x: Any, constant: float, factor: float) -> None:
+    """Add factor times a row to one head, in the arithmetic of the weights."""
     typed = x.dtype.type(factor)
     for k in range(len(x)):
         weights[slots[k], h] += typed * x[k]
+    constants[h] += constants.dtype.type(factor * constant)
 
 
 @helper
@@ -390,12 +391,9 @@ def sweep(
                 step = plan_step(heads, limits, h, head, add, dot, sq_x)
                 if not step >= 0.0:
                     return position, BAD_STEP, h
-                add_scaled(v, h, slots, x, step * y)
-                bias[h] += bias.dtype.type(step * y * constant)
+                add_row(v, bias, h, slots, x, constant, step * y)
                 if averaging:
-                    late = -head["sum_scale"] * step * y
-                    add_scaled(total, h, slots, x, late)
-                    total_bias[h] += total_bias.dtype.type(late * constant)
+                    add_row(total, total_bias, h, slots, x, constant, -head["sum_scale"] * step * y)
                 if logging:
                     remember_slots(log, h, head, slots)
                 count_step(heads, limits, h, head, slots, step, sq_x)

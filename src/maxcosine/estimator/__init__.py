@@ -1,5 +1,6 @@
 """The learners as scikit-learn classifiers; the only part that imports scikit-learn."""
 
+from maxcosine.estimator.labels import SortedLabelsWarning
 from maxcosine.estimator.named import (
     AggressiveROMMAClassifier,
     ALMAClassifier,
@@ -12,7 +13,7 @@ from maxcosine.estimator.named import (
     PerceptronClassifier,
     ROMMAClassifier,
 )
-from maxcosine.estimator.online import OnlineClassifier, SortedLabelsWarning
+from maxcosine.estimator.online import OnlineClassifier
 
 __all__ = [
     "ALMAClassifier",

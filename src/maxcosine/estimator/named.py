@@ -29,27 +29,6 @@ class NamedBase(OnlineBase):
 
     rule_name: str
 
-    def __init__(
-        self,
-        *,
-        average: bool = False,
-        fit_intercept: bool = True,
-        multiclass: str = "ovr",
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-        grow_features: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.multiclass = multiclass
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
-        self.verbose = verbose
-
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         rule = RULES[self.rule_name]
         given = {name: getattr(self, name) for name in rule.params}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
-import time
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
@@ -17,7 +14,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _get_feature_names,
     check_array,
@@ -29,19 +25,20 @@ from sklearn.utils.validation import (
 
 from maxcosine.certificate import Certificate
 from maxcosine.engine import canonical, check_indices, check_rows, learn, norms
+from maxcosine.estimator.labels import (
+    classes_and_codes,
+    given_classes,
+    known_codes,
+    refuse_few_classes,
+    refuse_mixed_types,
+    warn_if_sorted,
+)
+from maxcosine.estimator.progress import reported
 from maxcosine.model import Model
 from maxcosine.rule import Rule
 from maxcosine.rules import RULES
 
 FLOATS = [np.float64, np.float32]
-ROWS_A_REPORT = 2**14
-SECONDS_A_REPORT = 1.0
-FIRST_LABELS = 1000
-FEW_CLASSES = 32
-
-
-class SortedLabelsWarning(UserWarning):
-    """One pass over rows sorted by class learns one class after the other, and forgets."""
 
 
 class OnlineBase(ClassifierMixin, BaseEstimator):
@@ -58,14 +55,26 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    average: bool
-    fit_intercept: bool
-    multiclass: str
-    passes: int
-    shuffle: bool
-    random_state: Any
-    grow_features: bool
-    verbose: int
+    def __init__(
+        self,
+        *,
+        average: bool = False,
+        fit_intercept: bool = True,
+        multiclass: str = "ovr",
+        passes: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+        grow_features: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.multiclass = multiclass
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+        self.verbose = verbose
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         """The rule and the parameters given to it."""
@@ -88,10 +97,10 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         """
         with self._all_or_nothing():
             X, y = self._validate(X, y, dtype=FLOATS, reset=True)
-            classes, codes = _classes_and_codes(y)
-            _refuse_few_classes(classes)
+            classes, codes = classes_and_codes(y)
+            refuse_few_classes(classes)
             if not self.shuffle and self.passes == 1:
-                _warn_if_sorted(codes, len(classes))
+                warn_if_sorted(codes, len(classes))
             model = self._new_model(classes, X)
             self._learn(model, X, codes, passes=self.passes)
             self._model = model
@@ -127,12 +136,12 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
                         "classes must be passed on the first call to partial_fit: "
                         "partial_fit(X, y, classes=[...]) with every class that will come"
                     )
-                known = _given_classes(classes)
-                _refuse_few_classes(known)
+                known = given_classes(classes)
+                refuse_few_classes(known)
                 model = self._new_model(known, X)
             else:
                 self._refuse_changes(model, classes)
-            codes = _known_codes(y, model.classes)
+            codes = known_codes(y, model.classes)
             params = model.rule.make_params(self._rule()[1])
             if not model.rule.builtin:
                 # An unproven rule may fail in the middle; then the model must be as it was.
@@ -148,7 +157,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
 
     def _refuse_changes(self, model: Model, classes: Any) -> None:
         """What cannot change between calls of partial_fit; the rule's parameters can."""
-        if classes is not None and not np.array_equal(_given_classes(classes), model.classes):
+        if classes is not None and not np.array_equal(given_classes(classes), model.classes):
             raise ValueError(
                 f"classes={classes!r} is not what the first call to partial_fit was given: {model.classes!r}"
             )
@@ -190,7 +199,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
                 learn(model.heads, X, codes, order)
                 continue
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
-            for rows in _reported(order, f"[{type(self).__name__}] {title}", model):
+            for rows in reported(order, f"[{type(self).__name__}] {title}", model):
                 learn(model.heads, X, codes, rows)
 
     @contextmanager
@@ -205,7 +214,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
             raise
 
     def _validate(self, X: Any, y: Any, *, dtype: Any, reset: bool) -> tuple[Any, Any]:
-        _refuse_mixed_types(y, "y")
+        refuse_mixed_types(y, "y")
         # Whether values are finite is checked where they are read anyway, in the kernels.
         checks: dict[str, Any] = {
             "accept_sparse": "csr",
@@ -292,7 +301,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         certificate = self.certificate_
         if not used.any() or not np.all(certificate.norm):
             raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
-        codes = _known_codes(np.asarray(y), self.classes_)
+        codes = known_codes(np.asarray(y), self.classes_)
         signs = np.where(codes == self._model.heads.table["positive"][:, None], 1.0, -1.0)
         w, constant = self._model.hypothesis()
         margins = (signs * scores)[:, used].min(axis=1) / norms(w, constant)
@@ -407,16 +416,18 @@ class OnlineClassifier(OnlineBase):
         grow_features: bool = False,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            average=average,
+            fit_intercept=fit_intercept,
+            multiclass=multiclass,
+            passes=passes,
+            shuffle=shuffle,
+            random_state=random_state,
+            grow_features=grow_features,
+            verbose=verbose,
+        )
         self.rule = rule
         self.rule_params = rule_params
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.multiclass = multiclass
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
-        self.verbose = verbose
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         if isinstance(self.rule, Rule):
@@ -426,110 +437,3 @@ class OnlineClassifier(OnlineBase):
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"there is no rule {self.rule!r}; {hint}The rules are: {', '.join(RULES)}")
         return RULES[self.rule], self.rule_params or {}
-
-
-def _classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes in order, and the position of each label among them."""
-    # The first labels mostly hold every class, and comparing is faster than sorting all of y.
-    classes = np.unique(y[:FIRST_LABELS])
-    codes = _codes(y, classes)
-    if (codes < 0).any():
-        classes = np.unique(y)
-        codes = _codes(y, classes)
-    whole = classes.dtype.kind == "f" and np.array_equal(classes, np.floor(classes))
-    if not whole and classes.dtype.kind not in "biuUS":
-        check_classification_targets(classes)  # numbers that are not whole are no classes
-    return classes, codes
-
-
-def _refuse_mixed_types(labels: Any, name: str) -> None:
-    """NumPy would make strings of all labels, or fail to sort them."""
-    plain = isinstance(labels, (list, tuple))
-    if not plain and getattr(labels, "dtype", None) != np.dtype(object):
-        return
-    kinds = {type(label) for label in labels}
-    if len({issubclass(kind, str) for kind in kinds}) < 2:
-        return
-    if any(isinstance(label, float) and label != label for label in labels):
-        raise ValueError(f"{name} contains NaN among its labels; drop these rows")
-    found = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise ValueError(f"{name} mixes labels of types {found}; make them all strings or all numbers")
-
-
-def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The position of each label in `classes`, which are sorted; -1 if it is not among them."""
-    if len(classes) == 2:
-        second = y == classes[1]
-        return np.where((y == classes[0]) | second, second.astype(np.int64), -1)
-    if len(classes) <= FEW_CLASSES:
-        codes = np.full(len(y), -1)
-        for code, label in enumerate(classes):
-            codes += (code + 1) * (y == label)
-        return codes
-    try:
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    except TypeError:
-        return np.full(len(y), -1)
-    return np.where(classes[codes] == y, codes, -1)
-
-
-def _known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The position of each label in `classes`; a label that is not among them is an error."""
-    codes = _codes(y, classes)
-    if (codes < 0).any():
-        unknown = np.unique(np.asarray(y)[codes < 0])
-        check_classification_targets(unknown)  # numbers that are not whole are no classes
-        raise ValueError(
-            f"y holds labels that are not among the classes: {unknown[:5].tolist()}; "
-            f"the classes are {classes.tolist()}"
-        )
-    return codes
-
-
-def _given_classes(classes: Any) -> np.ndarray:
-    """The classes that a caller named, in order."""
-    given = classes if isinstance(classes, np.ndarray) else list(classes)
-    _refuse_mixed_types(given, "classes")
-    given = np.unique(given)
-    if given.dtype.kind == "f" and np.isnan(given).any():
-        raise ValueError("classes holds NaN, which is no class; leave it out")
-    check_classification_targets(given)
-    return given
-
-
-def _refuse_few_classes(classes: np.ndarray) -> None:
-    if len(classes) < 2:
-        raise ValueError(
-            f"The number of classes has to be greater than one; got {len(classes)} class"
-            f"{'' if len(classes) == 1 else 'es'}: {classes.tolist()}"
-        )
-
-
-def _warn_if_sorted(codes: np.ndarray, n_classes: int) -> None:
-    runs = 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))
-    if runs == n_classes and len(codes) > 2 * n_classes:
-        warnings.warn(
-            "the rows are sorted by class, and one pass in this order learns one class after the "
-            "other; set shuffle=True, or shuffle the rows",
-            SortedLabelsWarning,
-            stacklevel=4,
-        )
-
-
-def _reported(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
-    """The rows in blocks, with a line of progress now and then."""
-    started = reported = time.perf_counter()
-    for start in range(0, len(order), ROWS_A_REPORT):
-        yield order[start : start + ROWS_A_REPORT]
-        done = min(start + ROWS_A_REPORT, len(order))
-        now = time.perf_counter()
-        if done < len(order) and now - reported < SECONDS_A_REPORT:
-            continue
-        reported = now
-        seconds = max(now - started, 1e-9)
-        mistakes = int(model.heads.table["mistakes"].sum())
-        print(
-            f"{title}: {done:,} of {len(order):,} rows ({done / len(order):.0%}), "
-            f"{done / seconds:,.0f} rows/s, {mistakes:,} mistakes, {seconds:.1f} s",
-            file=sys.stderr,
-        )

@@ -1,0 +1,104 @@
+"""Labels: which classes there are, and which of them each row has."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+FIRST_LABELS = 1000
+FEW_CLASSES = 32
+
+
+class SortedLabelsWarning(UserWarning):
+    """One pass over rows sorted by class learns one class after the other, and forgets."""
+
+
+def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in order, and the position of each label among them."""
+    # The first labels mostly hold every class, and comparing is faster than sorting all of y.
+    classes = np.unique(y[:FIRST_LABELS])
+    codes = _codes(y, classes)
+    if (codes < 0).any():
+        classes = np.unique(y)
+        codes = _codes(y, classes)
+    whole = classes.dtype.kind == "f" and np.array_equal(classes, np.floor(classes))
+    if not whole and classes.dtype.kind not in "biuUS":
+        check_classification_targets(classes)  # numbers that are not whole are no classes
+    return classes, codes
+
+
+def refuse_mixed_types(labels: Any, name: str) -> None:
+    """NumPy would make strings of all labels, or fail to sort them."""
+    plain = isinstance(labels, (list, tuple))
+    if not plain and getattr(labels, "dtype", None) != np.dtype(object):
+        return
+    kinds = {type(label) for label in labels}
+    if len({issubclass(kind, str) for kind in kinds}) < 2:
+        return
+    if any(isinstance(label, float) and label != label for label in labels):
+        raise ValueError(f"{name} contains NaN among its labels; drop these rows")
+    found = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise ValueError(f"{name} mixes labels of types {found}; make them all strings or all numbers")
+
+
+def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The position of each label in `classes`, which are sorted; -1 if it is not among them."""
+    if len(classes) == 2:
+        second = y == classes[1]
+        return np.where((y == classes[0]) | second, second.astype(np.int64), -1)
+    if len(classes) <= FEW_CLASSES:
+        codes = np.full(len(y), -1)
+        for code, label in enumerate(classes):
+            codes += (code + 1) * (y == label)
+        return codes
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    except TypeError:
+        return np.full(len(y), -1)
+    return np.where(classes[codes] == y, codes, -1)
+
+
+def known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The position of each label in `classes`; a label that is not among them is an error."""
+    codes = _codes(y, classes)
+    if (codes < 0).any():
+        unknown = np.unique(np.asarray(y)[codes < 0])
+        check_classification_targets(unknown)  # numbers that are not whole are no classes
+        raise ValueError(
+            f"y holds labels that are not among the classes: {unknown[:5].tolist()}; "
+            f"the classes are {classes.tolist()}"
+        )
+    return codes
+
+
+def given_classes(classes: Any) -> np.ndarray:
+    """The classes that a caller named, in order."""
+    given = classes if isinstance(classes, np.ndarray) else list(classes)
+    refuse_mixed_types(given, "classes")
+    given = np.unique(given)
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        raise ValueError("classes holds NaN, which is no class; leave it out")
+    check_classification_targets(given)
+    return given
+
+
+def refuse_few_classes(classes: np.ndarray) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"The number of classes has to be greater than one; got {len(classes)} class"
+            f"{'' if len(classes) == 1 else 'es'}: {classes.tolist()}"
+        )
+
+
+def warn_if_sorted(codes: np.ndarray, n_classes: int) -> None:
+    runs = 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))
+    if runs == n_classes and len(codes) > 2 * n_classes:
+        warnings.warn(
+            "the rows are sorted by class, and one pass in this order learns one class after the "
+            "other; set shuffle=True, or shuffle the rows",
+            SortedLabelsWarning,
+            stacklevel=4,
+        )
