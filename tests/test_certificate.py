@@ -149,9 +149,19 @@ def test_repr_states_what_is_proven_and_where(rule, average, fit_intercept):
 def test_repr_of_more_classes_has_a_line_for_each(fit_intercept):
     proven = certificate("mcp", fit_intercept=fit_intercept, n_classes=4)
     *words, header = repr(proven).splitlines()[:-4]
-    assert "no separator of the class from the rest has a margin above its ceiling" in " ".join(words)
+    assert "no separator of a class from the rest has a margin above its ceiling" in " ".join(words)
     assert ("and a constant 1" in " ".join(words)) == fit_intercept
-    assert header.split() == ["head", "ceiling", "bound", "Lambda", "norm", "mistakes", "updates"]
+    assert header.split() == [
+        "class",
+        "ceiling",
+        "bound",
+        "best",
+        "bound",
+        "Lambda",
+        "norm",
+        "mistakes",
+        "updates",
+    ]
     for k, line in enumerate(repr(proven).splitlines()[-4:]):
         head, ceiling, *_, mistakes, updates = line.split()
         assert (int(head), int(mistakes), int(updates)) == (k, proven.mistakes[k], proven.updates[k])

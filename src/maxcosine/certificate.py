@@ -35,6 +35,7 @@ class Certificate:
     averaged : whether it is about the average of the hypotheses
     augmented : whether the space has a constant feature, the intercept
     own_bound : the ell that the rule's mistake budget rests on, or None
+    classes : what the entries of arrays are about, for one-vs-rest
     last : the certificate of the last hypothesis; the same one, unless averaged
     """
 
@@ -49,6 +50,7 @@ class Certificate:
     averaged: bool = False
     augmented: bool = False
     own_bound: Number | None = None
+    classes: Any = None
     _last: Certificate | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -110,25 +112,17 @@ class Certificate:
             )
         lines = [
             f"Certificate of {what}, one for each class against the rest",
-            "  proven: no separator of the class from the rest has a margin above its ceiling",
+            f"  proven of the {np.max(self.seen):,} examples seen: no separator of a class from the rest "
+            "has a margin above its ceiling",
             f"  space: {self.space}, through the origin; "
             "the cosine to a separator of margin g is at least bound * g",
-            "  head     ceiling       bound      Lambda        norm    mistakes     updates",
+            f"{'class':>16}{'ceiling':>12}{'bound':>12}{'best bound':>12}{'Lambda':>12}{'norm':>12}"
+            f"{'mistakes':>12}{'updates':>12}",
         ]
-        rows = zip(
-            self.margin_ceiling,
-            self.bound,
-            self.coef_sum,
-            self.norm,
-            self.mistakes,
-            self.updates,
-            strict=True,
-        )
-        for head, (ceiling, bound, coef_sum, norm, mistakes, updates) in enumerate(rows):
-            lines.append(
-                f"  {head:4d} {ceiling:11.5g} {bound:11.5g} {coef_sum:11.5g} {norm:11.5g} "
-                f"{mistakes:11,d} {updates:11,d}"
-            )
+        numbers = (self.margin_ceiling, self.bound, self.best_bound, self.coef_sum, self.norm)
+        for label, *row in zip(self.classes, *numbers, self.mistakes, self.updates, strict=True):
+            cells = "".join(f"{value:12.5g}" for value in row[:-2])
+            lines.append(f"{label!s:>16}{cells}{row[-2]:12,d}{row[-1]:12,d}")
         return "\n".join(lines)
 
     @staticmethod

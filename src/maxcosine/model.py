@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.certificate import Certificate
-from maxcosine.engine import Heads, norms
+from maxcosine.engine import Heads
 from maxcosine.rule import Rule
 
 
@@ -79,10 +79,8 @@ class Model:
             heads = self.heads
             certificate = self._certificate(heads.coef_sum, heads.norm, heads.bound, None)
             if heads.average:
-                norm = norms(*heads.averaged_weights())
-                coef_sum = np.minimum(heads.averaged_coef_sum, heads.largest_claim * norm)
-                bound = np.divide(coef_sum, norm, out=np.zeros_like(norm), where=norm > 0.0)
-                certificate = self._certificate(coef_sum, norm, bound, certificate)
+                averaged = heads.averaged_coef_sum, heads.averaged_norm, heads.averaged_bound
+                certificate = self._certificate(*averaged, certificate)
             self._read["certificate"] = certificate
         return self._read["certificate"]  # type: ignore[no-any-return]
 
@@ -108,6 +106,7 @@ class Model:
             updates=given(table["updates"]),
             averaged=last is not None,
             augmented=self.heads.fit_intercept,
+            classes=None if self.binary else self.classes,
             own_bound=self._own_bounds(given) if self.rule.own_bound else None,
             _last=last,
         )

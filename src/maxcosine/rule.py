@@ -7,14 +7,14 @@ engine owns the weights, tracks norm(w)^2 and Lambda for every rule, and so cert
 from __future__ import annotations
 
 import math
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 
@@ -116,8 +116,14 @@ class Rule:
     def __deepcopy__(self, memo: dict[int, Any]) -> Rule:
         return self
 
-    def __reduce__(self) -> str:
-        return self.function.__qualname__
+    def __reduce__(self) -> Any:
+        if self.function.__module__ != "__main__":
+            return self.name
+        # A worker process has another __main__: there the rule travels by value, where the pickler
+        # (cloudpickle, as joblib uses it) can send functions.
+        traits = {f.name: getattr(self, f.name) for f in fields(self)}
+        traits.update(params=dict(self.params), state=dict(self.state))
+        return _arrived, (traits,)
 
     @cached_property
     def Params(self) -> Any:
@@ -168,7 +174,7 @@ class Rule:
             return adapter
         try:
             callback = compile_callback(adapter, STEP_SIGNATURE, cache=self.builtin)
-        except numba.core.errors.NumbaError as error:
+        except Exception as error:  # Numba has many, not all of one family
             raise TypeError(
                 f"rule {self.name!r} could not be compiled. A rule may use numbers, its state and "
                 "parameters, the math module and NumPy's scalar functions, and returns the same "
@@ -257,6 +263,9 @@ def rule(
         return lambda f: rule(f, params=params, state=state, **traits)
     if not function.__name__.isidentifier():
         raise TypeError(f"a rule needs a name: define it with def, not as {function.__name__}")
+    if function.__module__ == "__main__" and not function.__qualname__.endswith(".function"):
+        # Where pickle finds the function once its own name means the rule.
+        function.__qualname__ += ".function"
     described = {k: p if isinstance(p, Param) else Param(float(p)) for k, p in (params or {}).items()}
     return Rule(
         name=function.__name__,
@@ -265,6 +274,15 @@ def rule(
         state=MappingProxyType(dict(state or {})),
         **traits,
     )
+
+
+def _arrived(traits: dict[str, Any]) -> Rule:
+    """A rule that came by value; the same one again, if it was here already."""
+    here = getattr(sys.modules[traits["function"].__module__], traits["name"], None)
+    if isinstance(here, Rule) and here.function is traits["function"]:
+        return here
+    params, state = MappingProxyType(traits["params"]), MappingProxyType(traits["state"])
+    return Rule(**{**traits, "params": params, "state": state})
 
 
 def hull_bound(state: Any, sq_w: float, coef_sum: float) -> float:

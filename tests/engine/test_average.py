@@ -57,7 +57,10 @@ def assert_is_explicit_mean(learner, X, codes, **options):
     heads = taught(learner, X, codes, average=True, **options).heads
     tolerance = TOLERANCE[X.dtype.name]
     np.testing.assert_allclose(stacked(heads.averaged_weights())[0], mean, rtol=0, atol=tolerance * longest)
-    assert heads.averaged_coef_sum[0] == pytest.approx(coef_sum, rel=tolerance)
+    # What is claimed of Lambda is less by what rounding may have done in as many writes as rows.
+    exact = heads.table["sum_coef"][0] / heads.table["learnt"][0]
+    assert exact == pytest.approx(coef_sum, rel=4 * len(X) * float(np.finfo(X.dtype).eps))
+    assert 0.0 < heads.averaged_coef_sum[0] <= exact
 
 
 @every_rule

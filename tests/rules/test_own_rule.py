@@ -3,6 +3,8 @@
 import copy
 import math
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -166,3 +168,28 @@ def test_a_refused_call_leaves_the_model_as_it_was(call, fault, poisoned):
     for each in (model, twin):  # and it goes on as if nothing had been
         each.partial_fit(DATA.X[::-1], DATA.y[::-1])
     assert same_model(model, twin)
+
+
+SCRIPT = """
+import pickle
+import numpy as np
+from sklearn.model_selection import cross_val_score
+from maxcosine import OnlineClassifier, rule
+
+@rule(params={"target": 0.1})
+def mine(margin, sq_w, sq_x, coef_sum, state, params):
+    return 1.0, (1.0 if margin <= params.target else 0.0), state
+
+if __name__ == "__main__":
+    assert pickle.loads(pickle.dumps(mine)) is mine
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    scores = cross_val_score(OnlineClassifier(mine), X, X[:, 0] > 0, n_jobs=2, cv=2)
+    assert scores.min() > 0.5
+"""
+
+
+def test_a_rule_of_a_script_reaches_worker_processes(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

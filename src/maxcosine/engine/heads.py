@@ -24,6 +24,8 @@ HEAD = np.dtype(
         ("sq_v", np.float64),
         ("coef_v", np.float64),  # as the rule reads it
         ("claim_v", np.float64),  # as it is claimed: at most coef_v, see certify in sweep.py
+        ("slack_v", np.float64),  # how far rounding may have taken v from the combination it stands for
+        ("start_sq_w", np.float64),  # norm(w)^2 after the first step, where the length means nothing
         ("peak_sq_v", np.float64),  # largest sq_v since it was last computed exactly
         ("written", np.int64),  # non-zeros written since then
         ("highest", np.int64),  # highest slot written since w was last cleared
@@ -36,6 +38,8 @@ HEAD = np.dtype(
         ("updates", np.int64),
         ("sum_scale", np.float64),  # sum over time of scale; see Averaging in sweep.py
         ("sum_coef", np.float64),  # sum over time of Lambda
+        ("sum_norm", np.float64),  # sum over time of norm(w)
+        ("sum_slack", np.float64),  # how far rounding may have taken the sum over time of w
     ],
     align=True,
 )
@@ -52,9 +56,9 @@ class Limits(NamedTuple):
     high_sq_w: float
 
 
-# Steps in proportion to norm(w) can make it as long as the longest example times the largest ratio
-# of two norms: 1e9 * 1e18 in float32, 1e48 * 1e96 in float64. high_sq_w is above the square of
-# that, and leaves the sum over 10^10 rounds, which averaging needs, within the type.
+# Steps in proportion to norm(w) can lengthen it by the largest ratio of two norms, 1e18 in float32
+# and 1e96 in float64, from at most 1e12 (see hold_length). high_sq_w is above the square of that,
+# and leaves the sum over 10^7 rounds, which averaging needs, within the type.
 LIMITS = {
     np.dtype(np.float32): Limits(
         eps=float(np.finfo(np.float32).eps),
@@ -62,7 +66,7 @@ LIMITS = {
         high_sq_x=1e18,
         low_sq_v=2.0**-100,
         high_sq_v=2.0**100,
-        high_sq_w=1e56,
+        high_sq_w=1e62,
     ),
     np.dtype(np.float64): Limits(
         eps=float(np.finfo(np.float64).eps),
@@ -203,7 +207,7 @@ class Heads:
 
     @property
     def coef_sum(self) -> np.ndarray:
-        """Lambda of the last hypotheses, as far as it is claimed."""
+        """Lambda of the last hypotheses, less what rounding may have made of it."""
         return self.table["scale"] * self.table["claim_v"]  # type: ignore[no-any-return]
 
     @property
@@ -217,14 +221,27 @@ class Heads:
         return _quotient(self.table["claim_v"], self._norm_v)
 
     @property
-    def largest_claim(self) -> np.ndarray:
-        """The largest bound that rounding lets anyone claim."""
-        return _quotient(1.0, LIMITS[self.dtype].eps * self.table["radius"])
+    def averaged_norm(self) -> np.ndarray:
+        """norm(w) of the averaged hypotheses."""
+        return norms(*self.averaged_weights())
+
+    @property
+    def averaged_bound(self) -> np.ndarray:
+        """Lambda / norm(w) of the averaged hypotheses, less what rounding may have made of it.
+
+        Their Lambda is the average of the Lambdas.
+        """
+        eps = LIMITS[self.dtype].eps
+        norm = self.averaged_norm
+        slack = self.table["sum_slack"] / self._rounds + eps * norm
+        bound = _quotient(self.table["sum_coef"] / self._rounds, norm + slack)
+        largest = _quotient(1.0, eps * self.table["radius"])
+        return np.minimum(bound, largest)  # type: ignore[no-any-return]
 
     @property
     def averaged_coef_sum(self) -> np.ndarray:
-        """Lambda of the averaged hypotheses: the average of the Lambdas."""
-        return self.table["sum_coef"] / self._rounds  # type: ignore[no-any-return]
+        """Lambda of the averaged hypotheses, less what rounding may have made of it."""
+        return self.averaged_bound * self.averaged_norm  # type: ignore[no-any-return]
 
     @property
     def _rounds(self) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from maxcosine.engine.heads import LIMITS, Heads
-from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, unsigned
+from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, csr_arrays
 from maxcosine.engine.sweep import BAD_ROW, FINISHED, NOT_CANONICAL, sweep, sweep_dense
 
 
@@ -29,7 +29,8 @@ def learn(heads: Heads, X: Any, codes: np.ndarray, order: np.ndarray | None = No
     limits = LIMITS[heads.dtype]
     if scipy.sparse.issparse(X):
         check_index_arrays(X)
-        done, fault, head = sweep(X.indptr, unsigned(X), X.data, order, codes, constant, limits, heads.arrays)
+        indptr, slots, data = csr_arrays(X)
+        done, fault, head = sweep(indptr, slots, data, order, codes, constant, limits, heads.arrays)
     else:
         done, fault, head = sweep_dense(X, order, codes, constant, limits, heads.arrays)
     if fault == FINISHED:

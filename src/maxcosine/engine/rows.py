@@ -16,9 +16,14 @@ class BadRow(ValueError):
     """An example that cannot be learnt from: not finite, or of a norm beyond the weights' type."""
 
 
-def unsigned(X: Any) -> Any:
-    """The column indices as the kernels read them: a negative one becomes a very large one."""
-    return X.indices.view(np.dtype(f"u{X.indices.itemsize}"))
+def csr_arrays(X: Any) -> tuple[Any, Any, Any]:
+    """Row pointers, slots and values as the kernels read them.
+
+    Contiguous, and the slots unsigned: a negative one becomes a very large one.
+    """
+    indices = np.ascontiguousarray(X.indices)
+    slots = indices.view(np.dtype(f"u{indices.itemsize}"))
+    return np.ascontiguousarray(X.indptr), slots, np.ascontiguousarray(X.data)
 
 
 @jit
@@ -42,9 +47,10 @@ def canonical(X: Any) -> Any:
 def check_indices(X: Any) -> bool:
     """Refuse indices outside the matrix; returns whether they are sorted and unique."""
     check_index_arrays(X)
-    if _is_canonical(X.indptr, unsigned(X), X.shape[1]):
+    indptr, slots, _ = csr_arrays(X)
+    if _is_canonical(indptr, slots, X.shape[1]):
         return True
-    if unsigned(X)[: X.indptr[-1]].max() >= X.shape[1]:
+    if slots[: indptr[-1]].max() >= X.shape[1]:
         raise _not_csr(X)
     return False
 
@@ -78,7 +84,7 @@ def check_rows(X: Any) -> None:
     """Raise BadRow for the first row that cannot be learnt from."""
     limits = LIMITS[X.dtype]
     if scipy.sparse.issparse(X):
-        indptr, data = X.indptr, X.data
+        indptr, _, data = csr_arrays(X)
     else:
         indptr, data = np.arange(X.shape[0] + 1) * X.shape[1], X.reshape(-1)
     row = _first_bad_row(indptr, data, limits.low_sq_x, limits.high_sq_x)

@@ -1,8 +1,8 @@
 """The only loop over examples, for every rule, every storage and any number of heads.
 
 Each example costs time linear in its non-zeros. A sum over the non-zeros of a row runs in four
-lanes, the k-th non-zero in lane k mod 4, in this order for one head and for many: so that dense
-rows, sparse rows and any cutting into chunks give the same bits.
+lanes, the k-th non-zero in lane k mod 4 and the last few apart, in this order for one head and for
+many: so that dense rows, sparse rows and any cutting into chunks give the same bits.
 
 Averaging. The sum over time of w_t = s_t v_t is S v + total, where S is the sum of the scales so
 far, if total loses S times whatever is added to v: so only what an update touches is written. The
@@ -50,10 +50,12 @@ SMALLEST_SCALE = 2.0**-900
 LARGEST_STEP_EXPONENT = 100
 
 # Rules read a Lambda / norm(w) of at most this, relative to the longest example.
-LARGEST_BOUND = 2.0**200
+LARGEST_READ = 2.0**200
 
-# Within these, a w whose length means nothing keeps the length that its rule gave it.
-SHORTEST_SQ_W, LONGEST_SQ_W = 2.0**-80, 2.0**80
+# Within these, relative to its start, a w whose length means nothing keeps the length that its rule
+# gave it.
+SHORTEST_SQ_W, LONGEST_SQ_W = 2.0**-40, 2.0**40
+SHORTEST_SQ_START, LONGEST_SQ_START = 1e-12, 1e12
 
 # S v may be this many times what as many rounds with the present w would have brought it to.
 LARGEST_DEBT = 16.0
@@ -159,6 +161,8 @@ def forget(heads: Any, h: int) -> None:
     head["sq_v"] = 0.0
     head["coef_v"] = 0.0
     head["claim_v"] = 0.0
+    head["slack_v"] = 0.0
+    head["start_sq_w"] = 0.0
     head["peak_sq_v"] = 0.0
     head["written"] = 0
     head["highest"] = -1
@@ -190,6 +194,7 @@ def rescale(heads: Any, h: int, exponent: int) -> None:
     head["sq_v"] *= factor * factor
     head["coef_v"] *= factor
     head["claim_v"] *= factor
+    head["slack_v"] *= factor
     head["peak_sq_v"] *= factor * factor
     head["sum_scale"] /= factor
 
@@ -240,6 +245,13 @@ def refresh(heads: Any, limits: Any, h: int) -> None:
 
 
 @inline
+def debt_rounding(head: Any, limits: Any) -> Any:
+    """What rounding may do to total in one write: total is at most the sum of the norms and S v."""
+    longest_v = math.sqrt(max(head["sq_v"], head["peak_sq_v"]))
+    return limits.eps * (head["sum_norm"] + 2.0 * head["sum_scale"] * longest_v)
+
+
+@inline
 def must_refresh(head: Any, limits: Any) -> bool:
     sq_v = head["sq_v"]
     cancelled = not (sq_v >= CANCELLATION * head["peak_sq_v"] and sq_v >= limits.low_sq_v)
@@ -252,21 +264,40 @@ def certify(head: Any, limits: Any) -> None:
 
     1 / ell is known up to rounding relative to the longest example, so a larger ell is not claimed;
     a Lambda smaller than the true one keeps every claim true. Rules go on reading the true one,
-    held where float64 ends on data that nothing separates.
+    held where float64 ends on data that nothing separates. The combination that v stands for may be
+    longer than v by what rounding took from it.
     """
     norm_v = math.sqrt(head["sq_v"])
     if norm_v > 0.0:
-        head["coef_v"] = min(head["coef_v"], LARGEST_BOUND * norm_v / head["radius"])
-        head["claim_v"] = min(head["coef_v"], norm_v / (limits.eps * head["radius"]))
-        head["best_bound"] = max(head["best_bound"], head["claim_v"] / norm_v)
+        readable = LARGEST_READ * norm_v / head["radius"]
+        if head["coef_v"] > readable:
+            # (norm + slack) / Lambda only rises when both slack and Lambda shrink alike.
+            head["slack_v"] *= readable / head["coef_v"]
+            head["coef_v"] = readable
+        bound = head["coef_v"] / (norm_v + head["slack_v"])
+        bound = min(bound, 1.0 / (limits.eps * head["radius"]))
+        head["claim_v"] = bound * norm_v
+        head["best_bound"] = max(head["best_bound"], bound)
 
 
 @inline
 def hold_length(head: Any) -> None:
-    """Where the length of w means nothing, keep it within reach: on noise it shrinks without end."""
+    """Where the length of w means nothing, keep it within reach: on noise it shrinks without end.
+
+    In reach of where it started, so that scaling all examples changes nothing.
+    """
     sq_w = head["scale"] * head["scale"] * head["sq_v"]
-    if head["scale_free"] and sq_w > 0.0 and not SHORTEST_SQ_W <= sq_w <= LONGEST_SQ_W:
-        head["scale"] = math.ldexp(head["scale"], -(math.frexp(sq_w)[1] // 2))
+    if not head["scale_free"] or sq_w == 0.0:
+        return
+    wanted = head["start_sq_w"]
+    if wanted == 0.0:
+        wanted = min(max(sq_w, SHORTEST_SQ_START), LONGEST_SQ_START)
+        head["start_sq_w"] = wanted
+        held = sq_w == wanted
+    else:
+        held = SHORTEST_SQ_W * wanted <= sq_w <= LONGEST_SQ_W * wanted
+    if not held:
+        head["scale"] = math.ldexp(head["scale"], (math.frexp(wanted)[1] - math.frexp(sq_w)[1]) // 2)
 
 
 @inline
@@ -309,6 +340,10 @@ def count_step(heads: Any, limits: Any, h: int, head: Any, slots: Any, step: flo
     head["updates"] += 1
     if must_refresh(head, limits):
         refresh(heads, limits, h)
+    if head["sq_v"] > 0.0:
+        # Each weight written is rounded, and so were the step and its product with the row; twice,
+        # for the norm that is tracked besides.
+        head["slack_v"] += limits.eps * (math.sqrt(head["sq_v"]) + 2.0 * step * math.sqrt(sq_x))
     certify(head, limits)
     hold_length(head)
 
@@ -386,6 +421,7 @@ def sweep(
             if not finite or (keep != 1.0 and not shrink(heads, limits, h, head, keep)):
                 return position, BAD_STEP, h
             if averaging and head["sum_scale"] > LARGEST_DEBT * head["scale"] * (head["learnt"] + 1):
+                head["sum_slack"] += debt_rounding(head, limits)
                 pay_debt(heads, h)
             if add > 0.0:
                 step = plan_step(heads, limits, h, head, add, dot, sq_x)
@@ -393,6 +429,7 @@ def sweep(
                     return position, BAD_STEP, h
                 add_row(v, bias, h, slots, x, constant, step * y)
                 if averaging:
+                    head["sum_slack"] += debt_rounding(head, limits)
                     add_row(total, total_bias, h, slots, x, constant, -head["sum_scale"] * step * y)
                 if logging:
                     remember_slots(log, h, head, slots)
@@ -402,7 +439,9 @@ def sweep(
             head["mistakes"] += margin <= 0.0
             if averaging:
                 head["sum_scale"] += head["scale"]
-                head["sum_coef"] += head["scale"] * head["claim_v"]
+                head["sum_coef"] += head["scale"] * head["coef_v"]
+                head["sum_norm"] += head["scale"] * math.sqrt(head["sq_v"])
+                head["sum_slack"] += head["scale"] * head["slack_v"]
     return len(order), FINISHED, 0
 
 

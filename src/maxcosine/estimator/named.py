@@ -1,7 +1,6 @@
 """One class a learner, with its own parameters spelled out.
 
-Each takes the parameters of :class:`~maxcosine.OnlineClassifier` but for the rule; learners
-without parameters of their own inherit the constructor.
+Each takes the parameters of :class:`~maxcosine.OnlineClassifier` but for the rule.
 """
 
 from __future__ import annotations
@@ -36,49 +35,72 @@ class NamedBase(OnlineBase):
 
 
 class PerceptronClassifier(NamedBase):
-    """The Perceptron: adds each mistaken example. Rosenblatt (1958)."""
+    """The Perceptron: adds each mistaken example. Rosenblatt (1958).
+
+    Its parameters are those of :class:`~maxcosine.OnlineClassifier`, less the rule.
+    """
 
     rule_name = "perceptron"
 
 
 class ROMMAClassifier(NamedBase):
-    """ROMMA: the relaxed maximum margin, learnt from mistakes. Li and Long (2002)."""
+    """ROMMA: the relaxed maximum margin, learnt from mistakes. Li and Long (2002).
+
+    Its parameters are those of :class:`~maxcosine.OnlineClassifier`, less the rule.
+    """
 
     rule_name = "romma"
 
 
 class AggressiveROMMAClassifier(NamedBase):
-    """Aggressive ROMMA: ROMMA's move whenever the margin is below 1. Li and Long (2002)."""
+    """Aggressive ROMMA: ROMMA's move whenever the margin is below 1. Li and Long (2002).
+
+    Its parameters are those of :class:`~maxcosine.OnlineClassifier`, less the rule.
+    """
 
     rule_name = "aggressive_romma"
 
 
 class NAROMMAClassifier(NamedBase):
-    """NAROMMA: the cosine bound maximised exactly; aggressive ROMMA by another road (Theorem 7)."""
+    """NAROMMA: the cosine bound maximised exactly; aggressive ROMMA by another road (Theorem 7).
+
+    Its parameters are those of :class:`~maxcosine.OnlineClassifier`, less the rule.
+    """
 
     rule_name = "naromma"
 
 
 class CMCPClassifier(NamedBase):
-    """CMCP, the Conservative Maximum Cosine Perceptron. Bshouty and Haddad-Zaknoon, Lemma 8."""
+    """CMCP, the Conservative Maximum Cosine Perceptron. Bshouty and Haddad-Zaknoon, Lemma 8.
+
+    Its parameters are those of :class:`~maxcosine.OnlineClassifier`, less the rule.
+    """
 
     rule_name = "cmcp"
 
 
 class MCPClassifier(NamedBase):
-    """MCP, the Maximum Cosine Perceptron. Bshouty and Haddad-Zaknoon, Lemma 9, Theorem 10."""
+    """MCP, the Maximum Cosine Perceptron. Bshouty and Haddad-Zaknoon, Lemma 9, Theorem 10.
+
+    Its parameters are those of :class:`~maxcosine.OnlineClassifier`, less the rule.
+    """
 
     rule_name = "mcp"
 
 
 class MCPExactClassifier(NamedBase):
-    """MCP with the exact bound Lambda / norm(w) in place of the paper's recursion."""
+    """MCP with the exact bound Lambda / norm(w) in place of the paper's recursion.
+
+    Its parameters are those of :class:`~maxcosine.OnlineClassifier`, less the rule.
+    """
 
     rule_name = "mcp_exact"
 
 
 class PAClassifier(NamedBase):
     """Passive-aggressive learning. Crammer et al. (2006).
+
+    Besides the parameters of :class:`~maxcosine.OnlineClassifier`, less the rule:
 
     Parameters
     ----------
@@ -128,6 +150,8 @@ class PAClassifier(NamedBase):
 
 class ALMAClassifier(NamedBase):
     """ALMA for p = 2, the approximate large margin algorithm. Gentile (2001).
+
+    Besides the parameters of :class:`~maxcosine.OnlineClassifier`, less the rule:
 
     Parameters
     ----------
@@ -179,6 +203,8 @@ class ALMAClassifier(NamedBase):
 
 class NORMAClassifier(NamedBase):
     """NORMA with a linear kernel. Kivinen, Smola and Williamson (2004).
+
+    Besides the parameters of :class:`~maxcosine.OnlineClassifier`, less the rule:
 
     Parameters
     ----------

@@ -142,6 +142,8 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
             else:
                 self._refuse_changes(model, classes)
             codes = known_codes(y, model.classes)
+            if not started and not self.shuffle:
+                warn_if_sorted(codes, len(model.classes))
             params = model.rule.make_params(self._rule()[1])
             if not model.rule.builtin:
                 # An unproven rule may fail in the middle; then the model must be as it was.
@@ -311,7 +313,10 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights, of shape (1, n_features) for two classes, else (n_classes, n_features)."""
+        """Weights, of shape (1, n_features) for two classes, else (n_classes, n_features).
+
+        For two classes w itself; for more, and rules to which the length of w means nothing, w / Lambda.
+        """
         check_is_fitted(self)
         return self._model.hypothesis()[0]
 

@@ -37,8 +37,8 @@ def check(params: Any) -> str | None:
 def norma(margin: float, sq_w: float, sq_x: float, coef_sum: float, state: Any, params: Any) -> Any:
     """Every round w <- (1 - eta lambda_reg) w; when margin <= rho also add eta y x.
 
-    rho falls by eta (1 - nu) on a margin error and rises by eta nu otherwise, so that the share of
-    margin errors tends to nu. The margin is taken before the decay.
+    rho falls by eta (1 - nu) on a margin error and rises by eta nu otherwise, so that as published
+    (clip = 0) the share of margin errors tends to nu. The margin is taken before the decay.
 
     The paper tunes eta, lambda and nu by data set. eta = 0.1 and lambda_reg = 1e-3 forget an
     example in about 10^4 rounds, which suits one pass; nu = 0.2 expects up to a fifth of margin
