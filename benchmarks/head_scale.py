@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
         for average in (False, True):
             model = OnlineClassifier(name, average=average).fit(X, y)._model
             w, constant = model.heads.averaged_weights() if average else model.heads.weights()
-            coef_sum = model.heads.averaged_coef_sum if average else model.heads.coef_sum
+            coef_sum = model.heads.exact_coef_sum
             norms = np.linalg.norm(np.column_stack([w, constant]), axis=1)
             scores = X_test @ w.T + constant
             right = [np.mean((scores / unit).argmax(1) == y_test) for unit in (1.0, coef_sum, norms)]

@@ -26,7 +26,8 @@ class Certificate:
     Attributes
     ----------
     rule : name of the rule
-    coef_sum : Lambda, the sum of the coefficients that w is made with
+    coef_sum : Lambda, the sum of the coefficients that w is made with, less what rounding may have
+        made of it: what is claimed is Lambda / (norm(w) + slack), see the decisions
     norm : norm(w), constant weight included
     bound : ell = Lambda / norm(w); the cosine to a separator of margin gamma is at least gamma ell
     best_bound : the largest ell so far

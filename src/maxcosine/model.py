@@ -64,7 +64,7 @@ class Model:
             heads = self.heads
             w, constant = heads.averaged_weights() if heads.average else heads.weights()
             if self.rule.scale_free and not self.binary:
-                coef_sum = heads.averaged_coef_sum if heads.average else heads.coef_sum
+                coef_sum = heads.exact_coef_sum
                 unit = np.where(coef_sum > 0.0, coef_sum, 1.0)
                 w = (w / unit[:, None]).astype(w.dtype)
                 constant = (constant / unit).astype(w.dtype)

@@ -53,3 +53,16 @@ def test_averages_do_not_depend_on_the_unit(name, unit):
         OnlineClassifier(name, average=True, fit_intercept=False).fit(X * c, y) for c in (1.0, unit)
     )
     assert np.mean(one.predict(X) != other.predict(X * unit)) < 0.005
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_heads_are_compared_by_their_lambda_and_not_by_what_is_claimed_of_it(average):
+    random = np.random.default_rng(5)
+    X, y = random.normal(size=(300, 6)).astype(np.float32), random.integers(0, 3, 300)
+    learner = OnlineClassifier("mcp", average=average, fit_intercept=False).fit(X, y)
+    heads = learner._model.heads
+    before = learner.coef_
+    heads.table["slack_v"] *= 1e4  # as after a stream 10,000 times as long
+    heads.table["claim_v"] /= 2.0
+    learner._model.changed()
+    assert np.array_equal(learner.coef_, before)

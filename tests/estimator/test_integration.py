@@ -71,7 +71,7 @@ def test_heads_are_those_of_one_vs_rest(rule, average):
     for k, head in enumerate(heads):
         proven = head.certificate_
         # Heads whose length means nothing are compared as points of the hull, w / Lambda.
-        unit = proven.coef_sum if RULES[rule].scale_free else 1.0
+        unit = head._model.heads.exact_coef_sum[0] if RULES[rule].scale_free else 1.0
         assert np.array_equal(learner.coef_[k], head.coef_[0] / unit)
         assert np.array_equal(learner.intercept_[k : k + 1], head.intercept_ / unit)
         for field in ("coef_sum", "norm", "bound", "best_bound", "margin_ceiling", "mistakes", "updates"):

@@ -211,6 +211,13 @@ class Heads:
         return self.table["scale"] * self.table["claim_v"]  # type: ignore[no-any-return]
 
     @property
+    def exact_coef_sum(self) -> np.ndarray:
+        """Lambda of the hypotheses that predict, as it was added up: a unit, not a claim."""
+        if self.average:
+            return self.table["sum_coef"] / self._rounds  # type: ignore[no-any-return]
+        return self.table["scale"] * self.table["coef_v"]  # type: ignore[no-any-return]
+
+    @property
     def norm(self) -> np.ndarray:
         """norm(w) of the last hypotheses."""
         return self.table["scale"] * self._norm_v  # type: ignore[no-any-return]
