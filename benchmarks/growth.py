@@ -9,7 +9,7 @@ import numpy as np
 from datasets import log_uniform
 
 from maxcosine import RULES
-from maxcosine.engine import Heads, learn
+from maxcosine.engine import Heads, learn, one_vs_rest
 
 N_ROWS = 100_000
 EXPONENTS = (16, 18, 20, 22, 24, 26)
@@ -27,7 +27,7 @@ def measure(repeats: int) -> dict[str, Any]:
             heads = Heads.create(
                 rule,
                 rule.make_params(),
-                np.array([1]),
+                one_vs_rest([1]),
                 X.shape[1],
                 X.dtype,
                 fit_intercept=False,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maxcosine.bound import cosine_bound, phi
-from maxcosine.certificate import Certificate
+from maxcosine.certificate import Certificate, Merge
 from maxcosine.engine import BadRow, BadStep
+from maxcosine.index import FeatureIndex
 from maxcosine.maximise import Maximum, maximise
+from maxcosine.merge import merge
 from maxcosine.rule import Param, Rule, rule
 from maxcosine.rules import RULES
 
@@ -37,9 +39,11 @@ __all__ = [
     "BadStep",
     "CMCPClassifier",
     "Certificate",
+    "FeatureIndex",
     "MCPClassifier",
     "MCPExactClassifier",
     "Maximum",
+    "Merge",
     "NAROMMAClassifier",
     "NORMAClassifier",
     "OnlineClassifier",
@@ -51,6 +55,7 @@ __all__ = [
     "SortedLabelsWarning",
     "cosine_bound",
     "maximise",
+    "merge",
     "phi",
     "rule",
 ]

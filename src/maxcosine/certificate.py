@@ -16,9 +16,39 @@ import numpy as np
 Number = Any  # a float or an int, or an array with one for each class
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Equal fields, where fields may be arrays."""
+    if type(one) is not type(other):
+        return False
+    return all(np.array_equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """What a hypothesis was merged from, and what both ways of merging would have proven.
+
+    Attributes
+    ----------
+    how : "certified" or "mean"
+    models : how many models were merged
+    certified : ell of the point of the hull of the models nearest to the origin
+    mean : ell of their plain mean
+    """
+
+    how: str
+    models: int
+    certified: Number
+    mean: Number
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Certificate:
-    """Proven facts about a hypothesis; numbers for two classes, arrays for one-vs-rest.
+    """Proven facts about a hypothesis; arrays for one-vs-rest with more than two classes, else numbers.
 
     Everything here is about separation through the origin of the space that the learner sees: with
     an intercept, the features and a constant 1.
@@ -32,11 +62,15 @@ class Certificate:
     bound : ell = Lambda / norm(w); the cosine to a separator of margin gamma is at least gamma ell
     best_bound : the largest ell so far
     margin_ceiling : 1 / best_bound; no separator of the examples seen has a larger margin
-    seen, mistakes, updates : how many examples there were, were mistaken, moved the hypothesis
+    since : examples that the model had seen when this hypothesis began; its class came late, if not 0
+    seen, mistakes, updates : how many examples there were since, were mistaken, moved the hypothesis
     averaged : whether it is about the average of the hypotheses
     augmented : whether the space has a constant feature, the intercept
+    joint : whether one hypothesis, with weights for each class, tells all classes apart
+    weighted : whether steps were multiplied by weights; then there is no mistake budget
     own_bound : the ell that the rule's mistake budget rests on, or None
     classes : what the entries of arrays are about, for one-vs-rest
+    merge : what the hypothesis was merged from, or None
     last : the certificate of the last hypothesis; the same one, unless averaged
     """
 
@@ -48,17 +82,18 @@ class Certificate:
     seen: Number
     mistakes: Number
     updates: Number
+    since: Number = 0
     averaged: bool = False
     augmented: bool = False
+    joint: bool = False
+    weighted: bool = False
     own_bound: Number | None = None
     classes: Any = None
+    merge: Merge | None = None
     _last: Certificate | None = None
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Certificate):
-            return NotImplemented
-        names = [field.name for field in fields(self)]
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return _same(self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -75,7 +110,8 @@ class Certificate:
     @property
     def space(self) -> str:
         """The space in which the separators of the statement live."""
-        return "the features and a constant 1" if self.augmented else "the features"
+        space = "the features and a constant 1" if self.augmented else "the features"
+        return f"{space}, once for each class" if self.joint else space
 
     def mistake_budget(self, margin: float, radius: float) -> Number:
         """How many mistakes can still come, if a separator of this margin exists.
@@ -85,6 +121,11 @@ class Certificate:
         radius^2 (1 / margin^2 - ell^2), with the rule's own ell.
         It is nan where the certificate refutes the margin: it is above `margin_ceiling`.
         """
+        if self.weighted:
+            raise ValueError(
+                "the mistake budget rests on steps of the length that the rule chose, and sample_weight or "
+                "class_weight changed them; the bound and the ceiling hold all the same"
+            )
         if self.own_bound is None:
             raise ValueError(
                 f"rule {self.rule!r} has no mistake budget of this form; the rules that have one: "
@@ -98,19 +139,32 @@ class Certificate:
         return float(budget) if budget.ndim == 0 else budget
 
     def __repr__(self) -> str:
-        what = f"the {'averaged ' if self.averaged else ''}{self.rule} hypothesis"
-        if np.ndim(self.bound) == 0:
-            return "\n".join(
-                [
-                    f"Certificate of {what}",
-                    f"  proven: {self._statement(self.margin_ceiling, self.seen)}",
-                    f"  its cosine to a separator of margin g is at least {self.bound:.6g} g",
-                    f"  space: {self.space}, through the origin",
-                    f"  Lambda {self.coef_sum:.6g}, norm {self.norm:.6g}, bound {self.bound:.6g}, "
-                    f"best bound {self.best_bound:.6g}",
-                    f"  seen {self.seen:,}, mistakes {self.mistakes:,}, updates {self.updates:,}",
-                ]
+        kinds = f"{'averaged ' if self.averaged else ''}{'joint ' if self.joint else ''}"
+        what = f"the {kinds}{self.rule} hypothesis"
+        lines = self._table(what) if np.ndim(self.bound) else self._text(what)
+        if self.merge is not None:
+            lines.append(
+                f"  merged from {self.merge.models:,} models by {self.merge.how!r}; bounds at the merge: "
+                f"certified {_shown(self.merge.certified)}, mean {_shown(self.merge.mean)}"
             )
+        if self.weighted:
+            lines.append("  steps were weighted: Lambda counts them as they were taken, no mistake budget")
+        return "\n".join(lines)
+
+    def _text(self, what: str) -> list[str]:
+        return [
+            f"Certificate of {what}",
+            f"  proven: {self._statement()}",
+            f"  its cosine to a separator of margin g is at least {self.bound:.6g} g",
+            f"  space: {self.space}, through the origin",
+            f"  Lambda {self.coef_sum:.6g}, norm {self.norm:.6g}, bound {self.bound:.6g}, "
+            f"best bound {self.best_bound:.6g}",
+            f"  seen {self.seen:,}{self._from(self.since)}, mistakes {self.mistakes:,}, "
+            f"updates {self.updates:,}",
+        ]
+
+    def _table(self, what: str) -> list[str]:
+        late = np.any(self.since)
         lines = [
             f"Certificate of {what}, one for each class against the rest",
             f"  proven of the {np.max(self.seen):,} examples seen: no separator of a class from the rest "
@@ -118,16 +172,32 @@ class Certificate:
             f"  space: {self.space}, through the origin; "
             "the cosine to a separator of margin g is at least bound * g",
             f"{'class':>16}{'ceiling':>12}{'bound':>12}{'best bound':>12}{'Lambda':>12}{'norm':>12}"
-            f"{'mistakes':>12}{'updates':>12}",
+            f"{'mistakes':>12}{'updates':>12}{'from example' if late else '':>14}".rstrip(),
         ]
+        if late:
+            lines.insert(2, "  a class that came late: of the examples from its first one on")
         numbers = (self.margin_ceiling, self.bound, self.best_bound, self.coef_sum, self.norm)
-        for label, *row in zip(self.classes, *numbers, self.mistakes, self.updates, strict=True):
-            cells = "".join(f"{value:12.5g}" for value in row[:-2])
-            lines.append(f"{label!s:>16}{cells}{row[-2]:12,d}{row[-1]:12,d}")
-        return "\n".join(lines)
+        counts = (self.mistakes, self.updates, self.since)
+        for label, *row in zip(self.classes, *numbers, *counts, strict=True):
+            cells = "".join(f"{value:12.5g}" for value in row[:-3])
+            start = f"{row[-1] + 1:14,d}" if late else ""
+            lines.append(f"{label!s:>16}{cells}{row[-3]:12,d}{row[-2]:12,d}{start}")
+        return lines
 
-    @staticmethod
-    def _statement(ceiling: float, seen: int) -> str:
+    def _statement(self) -> str:
+        ceiling = self.margin_ceiling
         if ceiling == np.inf:
             return "nothing yet"
-        return f"no separator of the {seen:,} examples seen has a margin above {ceiling:.6g}"
+        examples = f"the {self.seen:,} examples seen"
+        if self.joint:
+            return f"no weights tell the classes of {examples} apart with a margin above {ceiling:.6g}"
+        return f"no separator of {examples} has a margin above {ceiling:.6g}"
+
+    @staticmethod
+    def _from(since: int) -> str:
+        return f" from example {since + 1:,} on" if since else ""
+
+
+def _shown(bounds: Number) -> str:
+    low, high = np.min(bounds), np.max(bounds)
+    return f"{low:.6g}" if np.ndim(bounds) == 0 else f"{low:.6g} to {high:.6g}"

@@ -63,12 +63,27 @@ class PackageCache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _PackageCacheImpl
 
 
-def jit(function: F) -> F:
+def jit(function: F, **options: Any) -> F:
     """Compile a function when it is first called, or load it from the disk cache."""
-    dispatcher = numba.njit(function, **OPTIONS)
+    dispatcher = numba.njit(function, **{**OPTIONS, **options})
     if JIT_ENABLED:
         dispatcher._cache = PackageCache(function)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def jit_holding_lock(function: F) -> F:
+    """`jit` for a kernel that reads Python's own objects: it keeps the interpreter lock."""
+    return jit(function, nogil=False)
+
+
+def entry_of(kernel: Any, *arguments: Any) -> Any:
+    """The compiled kernel for arguments of these types, without the choice among types.
+
+    That choice costs more than learning from a short row.
+    """
+    if not JIT_ENABLED:
+        return kernel
+    return kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
 
 
 def inline(function: F) -> F:

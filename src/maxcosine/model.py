@@ -1,26 +1,59 @@
-"""A learnt model as a value: classes, heads, and what can be read off them."""
+"""A learnt model as a value: classes, features, heads, and what can be read off them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-from maxcosine.certificate import Certificate
-from maxcosine.engine import Heads
+from maxcosine.certificate import Certificate, Merge
+from maxcosine.engine import Heads, joint, learn, norms, one_vs_rest, score
+from maxcosine.engine.learn import UNWEIGHTED
+from maxcosine.features import Features
 from maxcosine.rule import Rule
+
+# Weights of features that come by key have room to grow by this factor.
+GROWTH = 1.125
+
+MULTICLASS = ("ovr", "joint")
+
+
+def _layout(n_classes: int, multiclass: str) -> np.ndarray:
+    """One class, or two, are learnt by one head; more by one head each, or by one for all."""
+    if multiclass == "joint":
+        return joint(n_classes)
+    return one_vs_rest([n_classes - 1] if n_classes <= 2 else range(n_classes))
 
 
 @dataclass
 class Model:
-    """Two classes are learnt by one head, more by one head each, against the rest."""
+    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one."""
 
     rule: Rule
     classes: np.ndarray
+    """In order."""
     heads: Heads
+    features: Features
+    closed: bool = True
+    """All classes were named: no others may come."""
+    merge: Merge | None = None
     _read: dict[str, Any] = field(default_factory=dict, repr=False)
     """What was read off the heads since they last changed."""
+
+    def __post_init__(self) -> None:
+        self._labels = self.classes.tolist()
+        self._codes = {label: code for code, label in enumerate(self._labels)}
+
+    def code_of(self, label: Any) -> int | None:
+        """The position of a label among the classes; None if it is new."""
+        return self._codes.get(label)
+
+    def label_of(self, scores: np.ndarray) -> Any:
+        """The class that the scores of one row, one a column, predict."""
+        codes = self.predicted_codes(self._told_apart(scores[None]))
+        return self._labels[codes[0]]
 
     @classmethod
     def create(
@@ -28,50 +61,215 @@ class Model:
         rule: Rule,
         params: tuple[float, ...],
         classes: np.ndarray,
-        n_features: int,
+        features: Features,
         dtype: np.dtype,
         *,
         fit_intercept: bool,
         average: bool,
+        multiclass: str = "ovr",
+        closed: bool = True,
     ) -> Model:
-        positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
         heads = Heads.create(
             rule,
             params,
-            positive,
-            n_features,
+            _layout(len(classes), multiclass),
+            features.n_slots,
             dtype,
             fit_intercept=fit_intercept,
             average=average,
         )
-        return cls(rule, classes, heads)
+        return cls(rule, classes, heads, features, closed)
 
     @property
-    def binary(self) -> bool:
-        return len(self.heads.table) == 1
+    def multiclass(self) -> str:
+        return "joint" if self.heads.joint else "ovr"
+
+    @property
+    def one_score(self) -> bool:
+        """Up to two classes are told apart by one score."""
+        return len(self.classes) <= 2
+
+    @property
+    def n_seen(self) -> int:
+        return int(self.heads.table["seen"].max())
+
+    def copy(self) -> Model:
+        return replace(self, heads=self.heads.copy(), features=self.features.copy(), _read={})
+
+    # Learning
+
+    def learn(
+        self,
+        rows: Any,
+        codes: np.ndarray,
+        order: np.ndarray | None = None,
+        weights: np.ndarray = UNWEIGHTED,
+    ) -> None:
+        """Learn from rows of slots, as `features.map` gives them, in the order given."""
+        self.changed()
+        self.make_room()
+        learn(self.heads, rows, codes, order, weights, mapped=self.features.index is not None)
+
+    def make_room(self) -> None:
+        """There are weights for every feature that has come."""
+        wanted = self.features.n_slots
+        if wanted > self.heads.n_features:
+            spare = 1.0 if self.features.index is None else GROWTH
+            self.heads.grow(int(spare * wanted))
+
+    def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
+        """Classes that the model did not know, in the order in which they come.
+
+        `waiting`: each begins with the first row that carries it; else all begin now. The first two
+        classes of a model begin together: what one learns, the other learns reversed.
+        """
+        if len(self.classes) == 1:
+            self._add_classes(labels[:1], waiting=False)
+            labels = labels[1:]
+        if len(labels):
+            self._add_classes(labels, waiting=waiting)
+
+    def _add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
+        classes = np.unique(np.concatenate([self.classes, labels]))
+        n_seen = self.n_seen
+        self.heads.rearrange(_layout(len(classes), self.multiclass), self.columns_for(classes))
+        self.classes = classes
+        self.__post_init__()
+        if not waiting:
+            table = self.heads.table
+            table["since"] = np.where(table["since"] < 0, n_seen, table["since"])
+        self.changed()
+
+    def columns_for(self, classes: np.ndarray) -> list[tuple[int, float]]:
+        """For a model of these classes: which of this one's columns each column is, and its sign.
+
+        -1 where this model has none. One head for two classes is the second against the first.
+        """
+        here, wanted = self._codes, classes.tolist()
+        if self.heads.joint or len(self.classes) > 2:
+            return [(here.get(label, -1), 1.0) for label in wanted]
+        positive = self._labels[-1]
+        sources = [(0 if label in here else -1, 1.0 if label == positive else -1.0) for label in wanted]
+        if len(wanted) > 2:
+            return sources
+        # One head for both: known by either of them.
+        column, sign = sources[-1]
+        return [(column, sign) if column >= 0 else (sources[0][0], -sources[0][1])]
 
     def changed(self) -> None:
         """The heads have learnt: forget what was read off them."""
         self._read.clear()
 
-    def hypothesis(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of shape (heads, features) and constant weights: what predictions are made with.
+    # Predicting
+
+    def scores(self, rows: Any, n_threads: int = 1) -> np.ndarray:
+        """Scores of rows of slots: one a row for up to two classes, else one a class."""
+        return self._told_apart(score(self.heads, rows, as_points=self.as_points, n_threads=n_threads))
+
+    def _told_apart(self, scores: np.ndarray) -> np.ndarray:
+        """One score a row for up to two classes: that of the second, beside the first."""
+        if not self.one_score:
+            return scores
+        return scores[:, -1] - scores[:, 0] if scores.shape[1] == 2 else scores[:, 0]
+
+    def predicted_codes(self, scores: np.ndarray) -> np.ndarray:
+        """Positions of the predicted classes; one score above 0 is the second class."""
+        if len(self.classes) == 1:
+            return np.zeros(len(scores), np.intp)
+        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+
+    def margins(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Margins of examples of these classes, for each hypothesis, relative to its norm."""
+        if self.heads.joint:
+            if scores.ndim == 1:
+                scores = np.column_stack([-scores / 2.0, scores / 2.0])
+            rows = np.arange(len(codes))
+            own = scores[rows, codes].copy()
+            others = scores.copy()
+            others[rows, codes] = -np.inf
+            margins = (own - others.max(axis=1))[None]
+        else:
+            signs = np.where(codes == self.heads.table["positive"][:, None], 1.0, -1.0)
+            margins = signs * np.atleast_2d(scores.T)
+        w, constant = self.heads.hypotheses()
+        lengths = self.heads.by_head(norms(w, constant))
+        if self.as_points:
+            lengths = lengths / self._unit()
+        quotients: np.ndarray = margins / lengths[:, None]
+        return quotients
+
+    @property
+    def as_points(self) -> bool:
+        """Whether scores are those of w / Lambda.
 
         Where the length of w means nothing, the heads of several classes are made comparable as
-        points of the hull, w / Lambda.
+        points of the hull.
+        """
+        return self.rule.scale_free and not self.heads.joint and not self.one_score
+
+    def _unit(self) -> np.ndarray:
+        """What each column is divided by."""
+        if not self.as_points:
+            return np.ones(self.heads.n_columns)
+        coef_sum = self.heads.exact_coef_sum
+        return np.where(coef_sum > 0.0, coef_sum, 1.0)
+
+    def hypothesis(self) -> tuple[Any, np.ndarray]:
+        """Weights of shape (scores, features), and constant weights: what scores are made with.
+
+        The weights are a sparse array where the features are sparse.
         """
         if "hypothesis" not in self._read:
-            heads = self.heads
-            w, constant = heads.averaged_weights() if heads.average else heads.weights()
-            if self.rule.scale_free and not self.binary:
-                coef_sum = heads.exact_coef_sum
-                unit = np.where(coef_sum > 0.0, coef_sum, 1.0)
-                w = (w / unit[:, None]).astype(w.dtype)
-                constant = (constant / unit).astype(w.dtype)
+            w, constant = self.heads.hypotheses()
+            w, unit = w[:, : self.features.n_slots], self._unit()
+            if self.heads.joint and self.one_score:
+                w, constant = w[-1:] - w[:1], constant[-1:] - constant[:1]
+            elif self.as_points:
+                w, constant = (w / unit[:, None]).astype(w.dtype), (constant / unit).astype(w.dtype)
             w.setflags(write=False)
             constant.setflags(write=False)
-            self._read["hypothesis"] = w, constant
+            self._read["hypothesis"] = self._in_columns(w), constant
         return self._read["hypothesis"]  # type: ignore[no-any-return]
+
+    def _in_columns(self, w: np.ndarray) -> Any:
+        if not self.features.sparse:
+            return w
+        assert self.features.index is not None
+        columns = self.features.index.keys().astype(np.int64)
+        heads, slots = np.nonzero(w)
+        shape = (len(w), self.features.n_features)
+        return scipy.sparse.csr_array((w[heads, slots], (heads, columns[slots])), shape=shape)
+
+    # Memory
+
+    def sparsify(self) -> None:
+        """Keep weights only for columns that have any."""
+        features, heads = self.features, self.heads
+        if features.index is not None:
+            return
+        arrays = heads.arrays
+        used = arrays.v.any(axis=1)
+        if heads.average:
+            used |= arrays.total.any(axis=1)
+        columns = np.flatnonzero(used)
+        heads.select(columns, len(columns))
+        features.make_sparse(columns)
+        self.changed()
+
+    def densify(self) -> None:
+        """Undo `sparsify`: weights for every column."""
+        features = self.features
+        if not features.sparse:
+            return
+        assert features.index is not None
+        columns = features.index.keys().astype(np.int64)
+        slots = np.full(features.n_features, -1)
+        slots[columns] = np.arange(len(columns))
+        self.heads.select(slots, features.n_features)
+        features.index = None
+        self.changed()
+
+    # What is proven
 
     def certificate(self) -> Certificate:
         """What is proven so far, of the hypothesis that predictions are made with."""
@@ -91,9 +289,12 @@ class Model:
         best_bound = np.maximum(table["best_bound"], bound)
         if last is not None:
             best_bound = np.maximum(best_bound, last.best_bound)
+        since = np.where(table["since"] < 0, table["seen"], table["since"])
+        weighted = bool(table["weighted"].any())
+        one = len(table) == 1
 
         def given(values: np.ndarray) -> Any:
-            return values[0].item() if self.binary else values.copy()
+            return values[0].item() if one else values.copy()
 
         return Certificate(
             rule=self.rule.name,
@@ -101,13 +302,17 @@ class Model:
             norm=given(norm),
             bound=given(bound),
             best_bound=given(best_bound),
-            seen=given(table["seen"]),
+            since=given(since),
+            seen=given(table["seen"] - since),
             mistakes=given(table["mistakes"]),
             updates=given(table["updates"]),
             averaged=last is not None,
             augmented=self.heads.fit_intercept,
-            classes=None if self.binary else self.classes,
-            own_bound=self._own_bounds(given) if self.rule.own_bound else None,
+            joint=self.heads.joint,
+            weighted=weighted,
+            classes=None if one else self.classes,
+            own_bound=self._own_bounds(given) if self.rule.own_bound and not weighted else None,
+            merge=self.merge,
             _last=last,
         )
 
@@ -124,3 +329,10 @@ class Model:
                 ]
             )
         )
+
+
+def in_order_of_appearance(labels: np.ndarray) -> np.ndarray:
+    """The different labels, each where it first comes."""
+    different, first = np.unique(labels, return_index=True)
+    ordered: np.ndarray = different[np.argsort(first, kind="stable")]
+    return ordered

@@ -85,7 +85,9 @@ class Rule:
     own_bound: Callable[[Any, float, float], float] | None = None
     """``(state, sq_w, coef_sum) -> ell``, the bound that the rule's mistake budget rests on."""
     restart_state: Callable[[float, float], tuple[float, ...]] | None = None
-    """``(sq_w, coef_sum) -> state`` for a hypothesis that was merged; else the state at the start."""
+    """``(sq_w, coef_sum) -> state`` for a hypothesis that was merged; else the mean of the states."""
+    restart_norm: Callable[[float], float] | None = None
+    """``ell -> norm(w)``, where the rule ties the length of a merged hypothesis to its bound."""
     check: Callable[[Any], str | None] | None = None
     """``params -> problem or None``, for conditions on several parameters."""
     reference: str = ""
@@ -160,11 +162,16 @@ class Rule:
     def initial_state(self) -> tuple[float, ...]:
         return tuple(self.state.values())
 
-    def restart(self, sq_w: float, coef_sum: float) -> tuple[float, ...]:
-        """The rule's own state for a hypothesis that it did not learn itself, after a merge."""
-        if self.restart_state is None:
-            return self.initial_state()
-        return self.restart_state(sq_w, coef_sum)
+    def restart(
+        self, sq_w: float, coef_sum: float, mean_state: tuple[float, ...] | None = None
+    ) -> tuple[float, ...]:
+        """The rule's own state for a hypothesis that it did not learn itself, after a merge.
+
+        Rules that do not say how go on with the mean of the states, or, without one, from the start.
+        """
+        if self.restart_state is not None:
+            return self.restart_state(sq_w, coef_sum)
+        return self.initial_state() if mean_state is None else mean_state
 
     @cached_property
     def entry(self) -> Any:
@@ -248,7 +255,8 @@ def rule(
     params : the parameters by name, each a default value or a :class:`Param`
     state : the numbers the rule remembers, by name, with their values at the start
     traits : what is known of the rule, as :class:`Rule` names it: `conservative`, `scale_free`,
-        `scale_invariant`, `restarts`, `own_bound`, `restart_state`, `check`, `reference`
+        `scale_invariant`, `restarts`, `own_bound`, `restart_state`, `restart_norm`,
+        `check`, `reference`
 
     Examples
     --------

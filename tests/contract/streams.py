@@ -7,6 +7,7 @@ import scipy.sparse
 from maxcosine import RULES
 from maxcosine.compiled import JIT_ENABLED
 from maxcosine.engine import learn
+from maxcosine.features import Features
 from maxcosine.model import Model
 
 BUDGET = 1.0 if JIT_ENABLED else 0.1  # plain Python has time for fewer rows
@@ -23,17 +24,18 @@ def rows(n):
     return max(40, int(n * BUDGET))
 
 
-def new_model(rule, X, n_classes=2, *, fit_intercept=False, average=False, **params):
+def new_model(rule, X, n_classes=2, *, fit_intercept=False, average=False, multiclass="ovr", **params):
     """A model that has seen nothing, for classes 0, 1, ...; `rule` may be a name."""
     rule = RULES[rule] if isinstance(rule, str) else rule
     return Model.create(
         rule,
         rule.make_params(params),
         np.arange(n_classes),
-        X.shape[1],
+        Features(X.shape[1]),
         X.dtype,
         fit_intercept=fit_intercept,
         average=average,
+        multiclass=multiclass,
     )
 
 

@@ -48,12 +48,12 @@ LEARN = """
 import json, sys, time
 import numpy as np, scipy.sparse
 import maxcosine
-from maxcosine.engine import Heads, learn, sweep as kernels
+from maxcosine.engine import Heads, learn, one_vs_rest, sweep as kernels
 start = time.perf_counter()
 rule = maxcosine.RULES["pa1"]
 X = np.eye(6, 4) - 0.5
 options = {"fit_intercept": True, "average": False}
-heads = Heads.create(rule, rule.make_params(), np.array([1]), 4, X.dtype, **options)
+heads = Heads.create(rule, rule.make_params(), one_vs_rest([1]), 4, X.dtype, **options)
 learn(heads, X if sys.argv[1] == "dense" else scipy.sparse.csr_array(X), np.array([0, 1] * 3))
 dispatchers = [kernels.sweep, kernels.sweep_dense]
 print(json.dumps({

@@ -6,7 +6,8 @@ import numpy as np
 import scipy.sparse
 
 import maxcosine
-from maxcosine import RULES, OnlineClassifier, PAClassifier, Rule
+from maxcosine import RULES, FeatureIndex, OnlineClassifier, PAClassifier, Rule
+from maxcosine.features import Features
 
 NAMED = [getattr(maxcosine, name) for name in maxcosine.__all__ if name.endswith("Classifier")]
 NAMED.remove(OnlineClassifier)
@@ -56,10 +57,12 @@ def contents(value):
         return value
     if isinstance(value, np.random.RandomState):
         return contents(value.get_state())
-    if dataclasses.is_dataclass(value):
+    if isinstance(value, FeatureIndex):
+        return value.kind, value.keys().tolist()
+    if dataclasses.is_dataclass(value) or isinstance(value, Features):
         value = vars(value)
     if isinstance(value, dict):
-        return {key: contents(item) for key, item in value.items() if key != "_read"}  # a cache
+        return {key: contents(item) for key, item in value.items() if key not in ("_read", "_scratch")}
     if isinstance(value, list | tuple):
         return [contents(item) for item in value]
     return value

@@ -1,7 +1,22 @@
 """The engine: the only loops over examples. It owns w, its scale, norm(w)^2 and Lambda."""
 
-from maxcosine.engine.heads import Heads, norms
+from maxcosine.engine.heads import Heads, joint, norms, one_vs_rest
 from maxcosine.engine.learn import BadStep, learn
+from maxcosine.engine.one import OneRow
 from maxcosine.engine.rows import BadRow, canonical, check_indices, check_rows
+from maxcosine.engine.score import score
 
-__all__ = ["BadRow", "BadStep", "Heads", "canonical", "check_indices", "check_rows", "learn", "norms"]
+__all__ = [
+    "BadRow",
+    "BadStep",
+    "Heads",
+    "OneRow",
+    "canonical",
+    "check_indices",
+    "check_rows",
+    "joint",
+    "learn",
+    "norms",
+    "one_vs_rest",
+    "score",
+]

@@ -7,7 +7,8 @@ scale: sq_v = norm(v)^2 and coef_v = Lambda / scale. Weights lie feature by feat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,12 @@ from maxcosine.rule import Rule
 
 HEAD = np.dtype(
     [
-        ("positive", np.int64),  # the class that counts as +1
+        ("positive", np.int64),  # the class that counts as +1, one-vs-rest
+        ("joint", np.int64),  # whether this head learns all classes, one in each of its columns
+        ("first", np.int64),  # its columns of the weights
+        ("stop", np.int64),
+        ("since", np.int64),  # rows the model had seen when this head began; -1: its class is still to come
+        ("weighted", np.int64),  # whether a step was weighted
         ("scale_free", np.int64),  # whether the length of w means nothing to the rule
         ("scale", np.float64),
         ("sq_v", np.float64),
@@ -32,8 +38,8 @@ HEAD = np.dtype(
         ("logged", np.int64),  # slots in the log of what was written since w was last cleared
         ("radius", np.float64),  # largest norm of an example that entered w
         ("best_bound", np.float64),
-        ("seen", np.int64),
-        ("learnt", np.int64),  # seen, less the zero rows
+        ("seen", np.int64),  # by the model
+        ("learnt", np.int64),  # since it began, less the zero rows
         ("mistakes", np.int64),
         ("updates", np.int64),
         ("sum_scale", np.float64),  # sum over time of scale; see Averaging in sweep.py
@@ -82,6 +88,35 @@ LIMITS = {
 LOG_SHARE = 8
 
 
+def one_vs_rest(positive: Any) -> np.ndarray:
+    """The table of heads of which head h learns class positive[h] against the rest."""
+    table = _new_heads(len(positive))
+    table["positive"] = positive
+    return table
+
+
+def joint(n_classes: int) -> np.ndarray:
+    """The table of one head that learns all classes."""
+    table = _new_heads(1)
+    table["joint"] = 1
+    table["stop"] = n_classes
+    return table
+
+
+def _new_heads(n_heads: int) -> np.ndarray:
+    table = np.zeros(n_heads, HEAD)
+    table["first"] = np.arange(n_heads)
+    table["stop"] = np.arange(n_heads) + 1
+    table["scale"] = 1.0
+    table["highest"] = -1
+    return table
+
+
+def _padded(n_columns: int) -> int:
+    """Several columns are read as whole vectors."""
+    return 1 if n_columns == 1 else -(-n_columns // LANES) * LANES
+
+
 def norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
     """Norms of the rows of w, each with its constant weight, in float64."""
     # Row by row and contiguous: the order of summation is the same for one head and for many.
@@ -94,6 +129,13 @@ def _quotient(a: Any, b: np.ndarray) -> np.ndarray:
     """a / b, and 0 where b is 0."""
     quotient: np.ndarray = np.divide(a, b, out=np.zeros_like(b), where=b > 0.0)
     return quotient
+
+
+def _longer(rows: np.ndarray, n: int) -> np.ndarray:
+    """The rows and zero rows after them, up to n: in place, so that no second copy needs memory."""
+    owned: np.ndarray = rows if rows.flags.owndata else rows.copy()
+    owned.resize((n, rows.shape[1]), refcheck=False)
+    return owned
 
 
 def _entries(rule: Rule, n_heads: int) -> np.ndarray:
@@ -122,27 +164,23 @@ class Heads:
     rule: Rule
     arrays: Arrays
     fit_intercept: bool
+    average: bool
 
     @classmethod
     def create(
         cls,
         rule: Rule,
         params: tuple[float, ...],
-        positive: np.ndarray,
+        table: np.ndarray,
         n_features: int,
         dtype: np.dtype,
         *,
         fit_intercept: bool,
         average: bool,
     ) -> Heads:
-        """Heads that have seen nothing; head h learns class positive[h] against the rest."""
-        n_heads = len(positive)
-        width = 1 if n_heads == 1 else -(-n_heads // LANES) * LANES
-        table = np.zeros(n_heads, HEAD)
-        table["positive"] = positive
+        """Heads that have seen nothing, as `one_vs_rest` or `joint` lays them out."""
+        n_heads, width = len(table), _padded(int(table["stop"].max()))
         table["scale_free"] = rule.scale_free
-        table["scale"] = 1.0
-        table["highest"] = -1
         arrays = Arrays(
             v=np.zeros((n_features, width), dtype),
             bias=np.zeros(width, dtype),
@@ -154,7 +192,7 @@ class Heads:
             rules=_entries(rule, n_heads),
             log=np.zeros((n_heads if rule.restarts else 0, n_features // LOG_SHARE), np.uint64),
         )
-        return cls(rule, arrays, fit_intercept)
+        return cls(rule, arrays, fit_intercept, average)
 
     @property
     def dtype(self) -> np.dtype:
@@ -169,15 +207,20 @@ class Heads:
         return self.arrays.table  # type: ignore[no-any-return]
 
     @property
-    def average(self) -> bool:
-        return bool(self.arrays.total.shape[0] == self.n_features)
+    def joint(self) -> bool:
+        return bool(self.table[0]["joint"])
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the weights that mean something: one a head, or, joint, one a class."""
+        return int(self.table["stop"].max())
 
     def set_params(self, params: tuple[float, ...]) -> None:
         """Go on with other parameters of the rule."""
         self.arrays.params[:, : len(params)] = params
 
     def copy(self) -> Heads:
-        return Heads(self.rule, Arrays(*(a.copy() for a in self.arrays)), self.fit_intercept)
+        return replace(self, arrays=Arrays(*(a.copy() for a in self.arrays)))
 
     def __getstate__(self) -> dict[str, Any]:
         # An address means nothing in another process.
@@ -191,19 +234,75 @@ class Heads:
 
     def grow(self, n_features: int) -> None:
         """Make room for more features; those there were keep their weights and slots."""
-        more = n_features - self.n_features
-
-        def longer(rows: np.ndarray) -> np.ndarray:
-            return np.concatenate([rows, np.zeros((more, rows.shape[1]), rows.dtype)])
-
         old = self.arrays
         log = np.zeros((old.log.shape[0], n_features // LOG_SHARE), np.uint64)
         log[:, : old.log.shape[1]] = old.log
-        total = longer(old.total) if self.average else old.total
         # A log that had overflowed lacks slots: it must go on counting as overflowed.
         overflowed = self.table["logged"] > old.log.shape[1]
         self.table["logged"][overflowed] = np.iinfo(np.int64).max
-        self.arrays = old._replace(v=longer(old.v), total=total, log=log)
+        total = _longer(old.total, n_features) if self.average else old.total
+        self.arrays = old._replace(v=_longer(old.v, n_features), total=total, log=log)
+
+    def select(self, slots: np.ndarray, n_features: int) -> None:
+        """Lay the features out anew: feature f gets the weights of slots[f], or none where it is -1.
+
+        No slot with weights may be missing.
+        """
+        old, kept = self.arrays, np.flatnonzero(slots >= 0)
+
+        def moved(weights: np.ndarray) -> np.ndarray:
+            rows = np.zeros((n_features, weights.shape[1]), weights.dtype)
+            rows[kept] = weights[slots[kept]]
+            return rows
+
+        total = moved(old.total) if self.average else old.total
+        # What was written since w was last 0 is anywhere now.
+        table, log = self.table, np.zeros((len(old.log), n_features // LOG_SHARE), np.uint64)
+        table["highest"] = np.where(table["highest"] >= 0, n_features - 1, -1)
+        table["logged"] = np.where(table["logged"] > 0, np.iinfo(np.int64).max, 0)
+        self.arrays = old._replace(v=moved(old.v), total=total, log=log)
+
+    def rearrange(self, table: np.ndarray, sources: Sequence[tuple[int, float]]) -> None:
+        """Lay the heads out as `table`: new column c is sign * column, with (column, sign) = sources[c].
+
+        One-vs-rest, the head goes with its column, and a source of -1 is a head that waits for its
+        class; joint, all columns stay with the one head, and -1 is a class that is still without
+        weights.
+        """
+        old, n_new = self.arrays, len(sources)
+        kept = [(new, column, sign) for new, (column, sign) in enumerate(sources) if column >= 0]
+
+        def moved(weights: np.ndarray) -> np.ndarray:
+            columns = np.zeros((*weights.shape[:-1], _padded(n_new)), weights.dtype)
+            for new, column, sign in kept:
+                # 0 - w, not -w: weights never written are 0 and not -0
+                (np.add if sign > 0 else np.subtract)(0.0, weights[..., column], out=columns[..., new])
+            return columns
+
+        heads = [(0, 0)] if self.joint else [(new, column) for new, column, _ in kept]
+        state = np.tile(np.array([*self.rule.initial_state(), 0.0]), (len(table), 1))
+        log = np.zeros((len(table) if self.rule.restarts else 0, old.log.shape[1]), np.uint64)
+        layout = {name: table[name].copy() for name in ("positive", "first", "stop")}
+        seen = old.table["seen"].max()
+        table["scale_free"], table["seen"], table["since"] = self.rule.scale_free, seen, -1
+        for new, source in heads:
+            table[new] = old.table[source]
+            state[new] = old.state[source]
+            if len(log):
+                log[new] = old.log[source]
+        for name, values in layout.items():
+            table[name] = values
+        self.arrays = Arrays(
+            v=moved(old.v),
+            bias=moved(old.bias),
+            total=moved(old.total),
+            total_bias=moved(old.total_bias),
+            table=table,
+            state=state,
+            params=np.tile(old.params[0], (len(table), 1)),
+            rules=_entries(self.rule, len(table)),
+            log=log,
+        )
 
     @property
     def coef_sum(self) -> np.ndarray:
@@ -214,23 +313,23 @@ class Heads:
     def exact_coef_sum(self) -> np.ndarray:
         """Lambda of the hypotheses that predict, as it was added up: a unit, not a claim."""
         if self.average:
-            return self.table["sum_coef"] / self._rounds  # type: ignore[no-any-return]
+            return self.table["sum_coef"] / self.rounds  # type: ignore[no-any-return]
         return self.table["scale"] * self.table["coef_v"]  # type: ignore[no-any-return]
 
     @property
     def norm(self) -> np.ndarray:
         """norm(w) of the last hypotheses."""
-        return self.table["scale"] * self._norm_v  # type: ignore[no-any-return]
+        return self.table["scale"] * self.norm_v  # type: ignore[no-any-return]
 
     @property
     def bound(self) -> np.ndarray:
         """Lambda / norm(w) of the last hypotheses, from v: w itself may underflow."""
-        return _quotient(self.table["claim_v"], self._norm_v)
+        return _quotient(self.table["claim_v"], self.norm_v)
 
     @property
     def averaged_norm(self) -> np.ndarray:
         """norm(w) of the averaged hypotheses."""
-        return norms(*self.averaged_weights())
+        return self.by_head(norms(*self.averaged_weights()))
 
     @property
     def averaged_bound(self) -> np.ndarray:
@@ -240,8 +339,8 @@ class Heads:
         """
         eps = LIMITS[self.dtype].eps
         norm = self.averaged_norm
-        slack = self.table["sum_slack"] / self._rounds + eps * norm
-        bound = _quotient(self.table["sum_coef"] / self._rounds, norm + slack)
+        slack = self.table["sum_slack"] / self.rounds + eps * norm
+        bound = _quotient(self.table["sum_coef"] / self.rounds, norm + slack)
         largest = _quotient(1.0, eps * self.table["radius"])
         return np.minimum(bound, largest)  # type: ignore[no-any-return]
 
@@ -251,30 +350,40 @@ class Heads:
         return self.averaged_bound * self.averaged_norm  # type: ignore[no-any-return]
 
     @property
-    def _rounds(self) -> np.ndarray:
+    def rounds(self) -> np.ndarray:
         return np.maximum(self.table["learnt"], 1)  # type: ignore[no-any-return]
 
     @property
-    def _norm_v(self) -> np.ndarray:
-        n = len(self.table)
-        return norms(self.arrays.v[:, :n].T, self.arrays.bias[:n])
+    def norm_v(self) -> np.ndarray:
+        """norm(v): that of the last hypotheses, before their scale."""
+        n = self.n_columns
+        return self.by_head(norms(self.arrays.v[:, :n].T, self.arrays.bias[:n]))
+
+    def by_head(self, lengths: np.ndarray) -> np.ndarray:
+        """The lengths of the hypotheses, from those of their columns."""
+        return np.sqrt(np.square(lengths).sum(keepdims=True)) if self.joint else lengths
+
+    def by_column(self, scalars: np.ndarray) -> np.ndarray:
+        """A number a column, from a number a head."""
+        return np.repeat(scalars, self.table["stop"] - self.table["first"])
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """The last hypotheses, w of shape (n_heads, n_features), and their constant weights."""
-        scale = self.table["scale"]
-        n = len(scale)
+        """The last hypotheses, w of shape (n_columns, n_features), and their constant weights."""
+        scale, n = self.by_column(self.table["scale"]), self.n_columns
         v, bias = self.arrays.v[:, :n], self.arrays.bias[:n]
         return self._typed((v * scale).T), self._typed(bias * scale)
 
     def averaged_weights(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean of the hypotheses after each example, and their constant weights."""
-        n = len(self.table)
-        rounds = self._rounds
-        last = self.table["sum_scale"] / rounds
-        a = self.arrays
+        rounds, n, a = self.by_column(self.rounds), self.n_columns, self.arrays
+        last = self.by_column(self.table["sum_scale"]) / rounds
         w = a.v[:, :n] * last + a.total[:, :n] / rounds
         bias = a.bias[:n] * last + a.total_bias[:n] / rounds
         return self._typed(w.T), self._typed(bias)
+
+    def hypotheses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those that predictions are made with: the averaged ones, or the last."""
+        return self.averaged_weights() if self.average else self.weights()
 
     def _typed(self, values: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(values, dtype=self.dtype)

@@ -16,12 +16,24 @@ class BadStep(ArithmeticError):
     """A rule asked for a step that is not a finite, non-negative keep and add."""
 
 
-def learn(heads: Heads, X: Any, codes: np.ndarray, order: np.ndarray | None = None) -> None:
+UNWEIGHTED = np.empty(0)
+
+
+def learn(
+    heads: Heads,
+    X: Any,
+    codes: np.ndarray,
+    order: np.ndarray | None = None,
+    weights: np.ndarray = UNWEIGHTED,
+    *,
+    mapped: bool = False,
+) -> None:
     """Learn, in place, from the rows of X (CSR or C-ordered dense, of the heads' type).
 
-    `codes` holds the class of each row; `order` names the rows to visit. Rows before a refused one
-    have been learnt from: whoever needs the heads untouched calls `check_rows` first, or learns on
-    a copy.
+    `codes` holds the class of each row, `weights` what its step is multiplied by; `order` names the
+    rows to visit. `mapped`: the columns of X, CSR, are slots of an index, each once in a row and in any
+    order. Rows before a refused one have been learnt from: whoever needs the heads untouched calls
+    `check_rows` first, or learns on a copy.
     """
     if order is None:
         order = np.arange(X.shape[0])
@@ -30,23 +42,31 @@ def learn(heads: Heads, X: Any, codes: np.ndarray, order: np.ndarray | None = No
     if scipy.sparse.issparse(X):
         check_index_arrays(X)
         indptr, slots, data = csr_arrays(X)
-        done, fault, head = sweep(indptr, slots, data, order, codes, constant, limits, heads.arrays)
+        done, fault, head = sweep(
+            indptr, slots, data, order, codes, weights, mapped, constant, limits, heads.arrays
+        )
     else:
-        done, fault, head = sweep_dense(X, order, codes, constant, limits, heads.arrays)
+        done, fault, head = sweep_dense(X, order, codes, weights, constant, limits, heads.arrays)
     if fault == FINISHED:
         return
     if fault == NOT_CANONICAL:
-        return learn(heads, canonical(X), codes, order[done:])
+        return learn(heads, canonical(X), codes, order[done:], weights)
     row = int(order[done])
+    values = X.data[X.indptr[row] : X.indptr[row + 1]] if scipy.sparse.issparse(X) else X[row]
+    raise refused(heads, fault, values, row, head)
+
+
+def refused(heads: Heads, fault: int, values: np.ndarray, row: int, head: int) -> Exception:
+    """The error that says why a sweep ended at a row with these values."""
     if fault == BAD_ROW:
-        raise bad_row(X, row)
+        return bad_row(values, row)
     where = f"rule {heads.rule.name!r} asked in row {row}, head {head}, for a step that"
     if heads.rule.builtin:
-        raise BadStep(
+        return BadStep(
             f"{where} makes the weights overflow; rescale the features, for example with "
             "sklearn.preprocessing.StandardScaler"
         )
-    raise BadStep(
+    return BadStep(
         f"{where} is negative, not finite, or makes the weights overflow; keep and add must be "
         "finite and at least 0, and so must the rule's state"
     )

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from maxcosine.compiled import jit
+from maxcosine.engine.arithmetic import is_canonical, is_zero, square_norm
 from maxcosine.engine.heads import LIMITS
-from maxcosine.engine.sweep import is_canonical, is_zero, square_norm
 
 
 class BadRow(ValueError):
@@ -89,23 +89,22 @@ def check_rows(X: Any) -> None:
         indptr, data = np.arange(X.shape[0] + 1) * X.shape[1], X.reshape(-1)
     row = _first_bad_row(indptr, data, limits.low_sq_x, limits.high_sq_x)
     if row >= 0:
-        raise bad_row(X, row)
+        raise bad_row(data[indptr[row] : indptr[row + 1]], row)
 
 
-def bad_row(X: Any, row: int) -> BadRow:
-    """The error that says what is wrong with a row."""
-    values = X.data[X.indptr[row] : X.indptr[row + 1]] if scipy.sparse.issparse(X) else X[row]
+def bad_row(values: np.ndarray, row: int) -> BadRow:
+    """The error that says what is wrong with the values of a row."""
     if np.isnan(values).any():
         return BadRow(f"Input X contains NaN in row {row}; impute it or drop the row.")
     if np.isinf(values).any():
         return BadRow(
-            f"Input X contains infinity or a value too large for {X.dtype} in row {row}; "
+            f"Input X contains infinity or a value too large for {values.dtype} in row {row}; "
             "drop the row or clip the value."
         )
     norm = np.linalg.norm(values.astype(np.longdouble))
-    limits = LIMITS[X.dtype]
+    limits = LIMITS[values.dtype]
     return BadRow(
-        f"Row {row} of X has the norm {norm:.3g}; {X.dtype} weights can learn from norms between "
+        f"Row {row} of X has the norm {norm:.3g}; {values.dtype} weights can learn from norms between "
         f"{limits.low_sq_x**0.5:.0e} and {limits.high_sq_x**0.5:.0e}. "
         "Rescale the features, for example with sklearn.preprocessing.StandardScaler or Normalizer."
     )

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from maxcosine.model import in_order_of_appearance
+
 FIRST_LABELS = 1000
 FEW_CLASSES = 32
 
@@ -65,13 +67,39 @@ def known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The position of each label in `classes`; a label that is not among them is an error."""
     codes = _codes(y, classes)
     if (codes < 0).any():
-        unknown = np.unique(np.asarray(y)[codes < 0])
-        check_classification_targets(unknown)  # numbers that are not whole are no classes
-        raise ValueError(
-            f"y holds labels that are not among the classes: {unknown[:5].tolist()}; "
-            f"the classes are {classes.tolist()}"
-        )
+        raise unknown_labels(np.unique(np.asarray(y)[codes < 0]), classes)
     return codes
+
+
+def unknown_labels(labels: np.ndarray, classes: np.ndarray) -> ValueError:
+    return ValueError(
+        f"y holds labels that are not among the classes: {labels[:5].tolist()}; "
+        f"the classes are {classes.tolist()}"
+    )
+
+
+def labels_to_come(y: np.ndarray, named: np.ndarray | None, known: np.ndarray | None) -> np.ndarray:
+    """The classes that a model is to get before it learns from y, in the order in which they come.
+
+    `named` are the classes that the caller says there are, `known` those that the model has.
+    """
+    if named is None:
+        labels = in_order_of_appearance(y if known is None else y[_codes(y, known) < 0])
+        if len(labels):
+            check_classification_targets(labels)  # numbers that are not whole are no classes
+    else:
+        refuse_few_classes(named)
+        known_codes(y, named)
+        missing = [] if known is None else [label for label in known.tolist() if label not in named.tolist()]
+        if missing:
+            raise ValueError(
+                f"classes={named.tolist()!r} lacks classes that the model has: {missing[:5]}; "
+                "classes may become more, not fewer"
+            )
+        labels = named if known is None else named[_codes(named, known) < 0]
+    if known is not None and len(labels):
+        refuse_mixed_types([*known[:1].tolist(), *labels[:1].tolist()], "y")
+    return labels
 
 
 def given_classes(classes: Any) -> np.ndarray:

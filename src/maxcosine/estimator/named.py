@@ -127,7 +127,10 @@ class PAClassifier(NamedBase):
         passes: int = 1,
         shuffle: bool = False,
         random_state: Any = None,
+        class_weight: Any = None,
         grow_features: bool = False,
+        dtype: str | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -137,7 +140,10 @@ class PAClassifier(NamedBase):
             passes=passes,
             shuffle=shuffle,
             random_state=random_state,
+            class_weight=class_weight,
             grow_features=grow_features,
+            dtype=dtype,
+            n_jobs=n_jobs,
             verbose=verbose,
         )
         self.variant = variant
@@ -183,7 +189,10 @@ class ALMAClassifier(NamedBase):
         passes: int = 1,
         shuffle: bool = False,
         random_state: Any = None,
+        class_weight: Any = None,
         grow_features: bool = False,
+        dtype: str | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -193,7 +202,10 @@ class ALMAClassifier(NamedBase):
             passes=passes,
             shuffle=shuffle,
             random_state=random_state,
+            class_weight=class_weight,
             grow_features=grow_features,
+            dtype=dtype,
+            n_jobs=n_jobs,
             verbose=verbose,
         )
         self.alpha = alpha
@@ -239,7 +251,10 @@ class NORMAClassifier(NamedBase):
         passes: int = 1,
         shuffle: bool = False,
         random_state: Any = None,
+        class_weight: Any = None,
         grow_features: bool = False,
+        dtype: str | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -249,7 +264,10 @@ class NORMAClassifier(NamedBase):
             passes=passes,
             shuffle=shuffle,
             random_state=random_state,
+            class_weight=class_weight,
             grow_features=grow_features,
+            dtype=dtype,
+            n_jobs=n_jobs,
             verbose=verbose,
         )
         self.eta = eta

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
     _get_feature_names,
     check_array,
@@ -24,34 +24,42 @@ from sklearn.utils.validation import (
 )
 
 from maxcosine.certificate import Certificate
-from maxcosine.engine import canonical, check_indices, check_rows, learn, norms
+from maxcosine.engine import canonical, check_indices, check_rows
+from maxcosine.estimator.dicts import DictLearner
 from maxcosine.estimator.labels import (
     classes_and_codes,
     given_classes,
     known_codes,
+    labels_to_come,
     refuse_few_classes,
     refuse_mixed_types,
+    unknown_labels,
     warn_if_sorted,
 )
 from maxcosine.estimator.progress import reported
-from maxcosine.model import Model
+from maxcosine.estimator.weights import row_weights
+from maxcosine.features import Features
+from maxcosine.model import MULTICLASS, Model
 from maxcosine.rule import Rule
 from maxcosine.rules import RULES
 
 FLOATS = [np.float64, np.float32]
 
 
-class OnlineBase(ClassifierMixin, BaseEstimator):
+class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
     """What all classifiers here share; a subclass says by which rule."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "average": ["boolean"],
         "fit_intercept": ["boolean"],
-        "multiclass": [StrOptions({"ovr"})],
+        "multiclass": [StrOptions(set(MULTICLASS))],
         "passes": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "grow_features": ["boolean"],
+        "dtype": [StrOptions({"float32", "float64"}), None],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -64,7 +72,10 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         passes: int = 1,
         shuffle: bool = False,
         random_state: Any = None,
+        class_weight: Any = None,
         grow_features: bool = False,
+        dtype: str | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.average = average
@@ -73,7 +84,10 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
+        self.class_weight = class_weight
         self.grow_features = grow_features
+        self.dtype = dtype
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
@@ -83,32 +97,35 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
     # Learning
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> OnlineBase:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineBase:
         """Learn from scratch, in `passes` passes over the rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), the class of each row
+        sample_weight : array-like of shape (n_samples,), default=None
+            What the step of each row is multiplied by; rows of weight 0 are skipped.
 
         Returns
         -------
         self
         """
         with self._all_or_nothing():
-            X, y = self._validate(X, y, dtype=FLOATS, reset=True)
+            X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
             classes, codes = classes_and_codes(y)
             refuse_few_classes(classes)
+            weights = row_weights(y, sample_weight, self.class_weight, classes)
             if not self.shuffle and self.passes == 1:
                 warn_if_sorted(codes, len(classes))
-            model = self._new_model(classes, X)
-            self._learn(model, X, codes, passes=self.passes)
-            self._model = model
-            self.classes_ = classes
+            features = Features(X.shape[1], getattr(self, "feature_names_in_", None))
+            model = self._new_model(classes, features, X.dtype, closed=False)
+            self._learn(model, X, codes, weights, passes=self.passes)
+            self._set_model(model)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineBase:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineBase:
         """Go on learning, with one pass over these rows.
 
         Any cutting of a stream into chunks gives the same model, to the bit.
@@ -117,7 +134,11 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), the class of each row
-        classes : all classes that will come; needed in the first call only
+        classes : array-like, default=None
+            All classes that will come: they begin with the first row, and others are refused. Without
+            it, a class begins with the first row that carries it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            What the step of each row is multiplied by; rows of weight 0 are skipped.
 
         Returns
         -------
@@ -125,48 +146,101 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         """
         with self._all_or_nothing():
             model: Model | None = getattr(self, "_model", None)
-            started = model is not None
-            dtype = [model.heads.dtype] if model is not None else FLOATS
-            X, y = self._validate(X, y, dtype=dtype, reset=not started)
+            names = _get_feature_names(X)
+            dtypes = self._dtypes() if model is None else [model.heads.dtype]
+            X, y = self._validate(X, y, dtype=dtypes, reset=model is None)
             X = canonical(X) if scipy.sparse.issparse(X) else X
             check_rows(X)
-            if model is None:
-                if classes is None:
-                    raise ValueError(
-                        "classes must be passed on the first call to partial_fit: "
-                        "partial_fit(X, y, classes=[...]) with every class that will come"
-                    )
-                known = given_classes(classes)
-                refuse_few_classes(known)
-                model = self._new_model(known, X)
-            else:
-                self._refuse_changes(model, classes)
-            codes = known_codes(y, model.classes)
-            if not started and not self.shuffle:
-                warn_if_sorted(codes, len(model.classes))
-            params = model.rule.make_params(self._rule()[1])
-            if not model.rule.builtin:
-                # An unproven rule may fail in the middle; then the model must be as it was.
-                model = Model(model.rule, model.classes, model.heads.copy())
-            if X.shape[1] > model.heads.n_features:
-                model.heads.grow(X.shape[1])
-            model.heads.set_params(params)
-            self._learn(model, X, codes, passes=1)
-            self._model = model
-            self.classes_ = model.classes
-            self.n_features_in_ = model.heads.n_features
+
+            def rows(features: Features) -> Any:
+                if not features.keyed:
+                    features.widen(X.shape[1], getattr(self, "feature_names_in_", None))
+                return features.map(X, names, grow=True)
+
+            features = Features(X.shape[1]) if model is None else model.features
+            self._go_on(model, features, rows, y, classes, sample_weight)
         return self
 
-    def _refuse_changes(self, model: Model, classes: Any) -> None:
-        """What cannot change between calls of partial_fit; the rule's parameters can."""
-        if classes is not None and not np.array_equal(given_classes(classes), model.classes):
+    def _go_on(
+        self,
+        model: Model | None,
+        features: Features,
+        rows: Callable[[Features], Any],
+        y: np.ndarray,
+        classes: Any,
+        sample_weight: Any,
+    ) -> None:
+        """Learn from rows that were checked; what could still be refused comes before any change."""
+        self._refuse_balanced()
+        named = None if classes is None else given_classes(classes)
+        if model is not None:
+            self._refuse_changes(model)
+        labels = labels_to_come(y, named, None if model is None else model.classes)
+        if model is not None and model.closed and named is None and len(labels):
+            raise unknown_labels(labels, model.classes)
+        weights = row_weights(y, sample_weight, self.class_weight, labels)
+        if model is not None and not model.rule.builtin:
+            # An unproven rule may fail in the middle; then the model must be as it was.
+            model = model.copy()
+            features = model.features
+        mapped = rows(features)
+        started = model is not None
+        if model is None:
+            # The first two classes begin together, the others when they come, unless they were named.
+            first = labels if named is not None else labels[:2]
+            model = self._new_model(np.sort(first), features, mapped.dtype, closed=named is not None)
+            labels = labels[len(first) :]
+        if len(labels):
+            model.add_classes(labels, waiting=named is None)
+        if named is not None:
+            model.closed = True
+        codes = known_codes(y, model.classes)
+        if not started and not self.shuffle and len(model.classes) > 1:
+            warn_if_sorted(codes, len(model.classes))
+        model.heads.set_params(model.rule.make_params(self._rule()[1]))
+        self._learn(model, mapped, codes, weights, passes=1)
+        self._set_model(model)
+
+    def _refuse_balanced(self) -> None:
+        if isinstance(self.class_weight, str):
             raise ValueError(
-                f"classes={classes!r} is not what the first call to partial_fit was given: {model.classes!r}"
+                "class_weight='balanced' needs all labels at once, as fit has them; for a stream give "
+                "the weights themselves, class_weight={label: weight}, or sample_weight"
             )
-        rule, _ = self._rule()
-        now = {"rule": rule, "average": self.average, "fit_intercept": self.fit_intercept}
+
+    def _settings(self) -> tuple[Any, ...]:
+        """What learning depends on, to be compared with what it was."""
+        rule, params = self._rule()
+        balanced = isinstance(self.class_weight, str)
+        return (
+            rule,
+            *params.items(),
+            self.average,
+            self.fit_intercept,
+            self.multiclass,
+            self.dtype,
+            balanced,
+        )
+
+    def _refuse_changes(self, model: Model) -> None:
+        """What cannot change between calls of partial_fit; the rule's parameters can."""
+        rule, params = self._rule()
+        rule.make_params(params)
         heads = model.heads
-        then = {"rule": heads.rule, "average": heads.average, "fit_intercept": heads.fit_intercept}
+        now = {
+            "rule": rule,
+            "average": self.average,
+            "fit_intercept": self.fit_intercept,
+            "multiclass": self.multiclass,
+        }
+        then = {
+            "rule": heads.rule,
+            "average": heads.average,
+            "fit_intercept": heads.fit_intercept,
+            "multiclass": model.multiclass,
+        }
+        if self.dtype is not None:
+            now["dtype"], then["dtype"] = np.dtype(self.dtype), heads.dtype
         for name, value in now.items():
             if value is not then[name] and value != then[name]:
                 raise ValueError(
@@ -174,35 +248,53 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
                     "start anew with fit, or with another estimator"
                 )
 
-    def _new_model(self, classes: np.ndarray, X: Any) -> Model:
+    def _dtypes(self) -> list[Any]:
+        """The types that weights may have; X of another one becomes the first."""
+        return FLOATS if self.dtype is None else [np.dtype(self.dtype)]
+
+    def _new_model(self, classes: np.ndarray, features: Features, dtype: Any, *, closed: bool) -> Model:
         rule, given = self._rule()
         try:
             return Model.create(
                 rule,
                 rule.make_params(given),
                 classes,
-                X.shape[1],
-                X.dtype,
+                features,
+                np.dtype(dtype),
                 fit_intercept=self.fit_intercept,
                 average=self.average,
+                multiclass=self.multiclass,
+                closed=closed,
             )
         except MemoryError as error:
             raise MemoryError(
-                f"no memory for the weights of {X.shape[1]:,} features and {len(classes)} classes; "
+                f"no memory for the weights of {features.n_features:,} features and {len(classes)} classes; "
                 "reduce the columns, for example by hashing, or use float32"
             ) from error
 
-    def _learn(self, model: Model, X: Any, codes: np.ndarray, *, passes: int) -> None:
+    def _set_model(self, model: Model) -> None:
+        self._model = model
+        self.classes_ = model.classes
+        self.n_features_in_ = model.features.n_features
+
+    def _with_model(self, model: Model) -> OnlineBase:
+        """A new estimator of this kind with another model."""
+        twin: OnlineBase = clone(self)
+        twin._set_model(model)
+        if model.features.names is not None:
+            twin.feature_names_in_ = model.features.names
+        return twin
+
+    def _learn(self, model: Model, rows: Any, codes: np.ndarray, weights: np.ndarray, *, passes: int) -> None:
         random = check_random_state(self.random_state)
-        model.changed()
         for number in range(1, passes + 1):
             order = random.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
             if not self.verbose:
-                learn(model.heads, X, codes, order)
+                model.learn(rows, codes, order, weights)
                 continue
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
-            for rows in reported(order, f"[{type(self).__name__}] {title}", model):
-                learn(model.heads, X, codes, rows)
+            for part in reported(order, f"[{type(self).__name__}] {title}", model):
+                model.learn(rows, codes, part, weights)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -225,7 +317,9 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
             "order": "C",
             "ensure_all_finite": False,
         }
-        if self.grow_features and not reset:
+        if not reset and self._model.features.keyed:
+            X, y = check_X_y(X, y, estimator=self, **checks)
+        elif self.grow_features and not reset:
             names = self._check_grown_names(X)
             if names is not None:
                 self.feature_names_in_ = names
@@ -260,19 +354,24 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        w, constant = self._model.hypothesis()
-        if self.grow_features:
+        return self._model.scores(self._rows(X), effective_n_jobs(self.n_jobs))
+
+    def _rows(self, X: Any) -> Any:
+        """X as rows of slots, to be scored."""
+        features, names = self._model.features, _get_feature_names(X)
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [self._model.heads.dtype], "order": "C"}
+        if features.keyed:
+            X = check_array(X, estimator=self, **checks)
+        elif self.grow_features:
             # Columns never seen have no weight, and columns left out have no value.
             self._check_grown_names(X)
-            X = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self)
-            common = min(X.shape[1], w.shape[1])
-            X, w = X[:, :common], w[:, :common]
+            X = check_array(X, estimator=self, **checks)[:, : features.n_features]
+            X = X if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+            X = validate_data(self, X, reset=False, **checks)
         if scipy.sparse.issparse(X):
             check_indices(X)
-        scores: np.ndarray = safe_sparse_dot(X, w.T, dense_output=True) + constant
-        return scores.ravel() if self._model.binary else scores
+        return features.map(X, names, grow=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row; a score of 0 predicts ``classes_[0]``.
@@ -281,10 +380,13 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        codes = self._model_or_error().predicted_codes(self.decision_function(X))
         predicted: np.ndarray = self.classes_[codes]
         return predicted
+
+    def _model_or_error(self) -> Model:
+        check_is_fitted(self)
+        return self._model
 
     def attained_margin(self, X: Any, y: Any) -> Any:
         """The margin that the hypothesis attains on these examples, zero rows skipped.
@@ -294,43 +396,66 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        a number for two classes, else one a class
+        a number for two classes, and for joint learning; else one a class
         """
         check_consistent_length(X, y)
-        scores = np.atleast_2d(self.decision_function(X).T)
+        scores = self.decision_function(X)
         rows = X if scipy.sparse.issparse(X) else np.asarray(X)
         used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
-        certificate = self.certificate_
-        if not used.any() or not np.all(certificate.norm):
+        if not used.any() or not np.all(self.certificate_.norm):
             raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
         codes = known_codes(np.asarray(y), self.classes_)
-        signs = np.where(codes == self._model.heads.table["positive"][:, None], 1.0, -1.0)
-        w, constant = self._model.hypothesis()
-        margins = (signs * scores)[:, used].min(axis=1) / norms(w, constant)
-        return float(margins[0]) if self._model.binary else margins
+        margins = self._model.margins(scores[used], codes[used]).min(axis=1)
+        return float(margins[0]) if len(margins) == 1 else margins
 
     # What was learnt
 
+    def sparsify(self) -> OnlineBase:
+        """Keep weights only for the columns that have any; `coef_` is then a sparse array.
+
+        Predictions stay the same, and so does learning: a column that is new to the model gets
+        weights when it first comes. It pays when fewer than half of the columns have weights.
+
+        Returns
+        -------
+        self
+        """
+        self._model_or_error().sparsify()
+        return self
+
+    def densify(self) -> OnlineBase:
+        """Undo `sparsify`: weights for every column.
+
+        Returns
+        -------
+        self
+        """
+        self._model_or_error().densify()
+        return self
+
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> Any:
         """Weights, of shape (1, n_features) for two classes, else (n_classes, n_features).
 
         For two classes w itself; for more, and rules to which the length of w means nothing, w / Lambda.
+        After `sparsify` a sparse array.
         """
-        check_is_fitted(self)
-        return self._model.hypothesis()[0]
+        return self._model_or_error().hypothesis()[0]
 
     @property
     def intercept_(self) -> np.ndarray:
         """The weights of the constant feature, of shape (1,) or (n_classes,)."""
-        check_is_fitted(self)
-        return self._model.hypothesis()[1]
+        return self._model_or_error().hypothesis()[1]
+
+    @property
+    def features_(self) -> np.ndarray:
+        """What each column of `coef_` is known by: a name, an id, or the number of a column of X."""
+        return self._model_or_error().features.keys()
 
     @property
     def certificate_(self) -> Certificate:
         """What is proven of the hypothesis and of the examples seen."""
-        check_is_fitted(self)
-        return self._model.certificate()
+        return self._model_or_error().certificate()
 
     @property
     def mistakes_(self) -> Any:
@@ -345,8 +470,7 @@ class OnlineBase(ClassifierMixin, BaseEstimator):
     @property
     def n_seen_(self) -> int:
         """Examples seen, zero rows included."""
-        check_is_fitted(self)
-        return int(self._model.heads.table["seen"].max())
+        return self._model_or_error().n_seen
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
@@ -370,16 +494,24 @@ class OnlineClassifier(OnlineBase):
         Predict with the average of the hypotheses after each example.
     fit_intercept : bool, default=True
         Add a constant feature 1; it counts in the norm of each example.
-    multiclass : {"ovr"}, default="ovr"
-        How more than two classes are learnt: each against the rest.
+    multiclass : {"ovr", "joint"}, default="ovr"
+        How several classes are learnt: each against the rest, or jointly, by one hypothesis that tells
+        every class from the best wrong one.
     passes : int, default=1
         Passes over the rows that `fit` makes.
     shuffle : bool, default=False
         Visit the rows in random order, anew in each pass.
     random_state : int, RandomState instance or None, default=None
         The seed of `shuffle`.
+    class_weight : dict or "balanced", default=None
+        What the steps of each class are multiplied by; "balanced", for `fit`, in inverse proportion to
+        how often the classes occur.
     grow_features : bool, default=False
         Let later calls of `partial_fit` bring more columns; rows may then have fewer, too.
+    dtype : {"float32", "float64"}, default=None
+        The type of the weights; None is that of X, and float64 for dicts.
+    n_jobs : int, default=None
+        Threads that predictions are made with; None is one, -1 all cores.
     verbose : int, default=0
         Report progress on standard error.
 
@@ -418,7 +550,10 @@ class OnlineClassifier(OnlineBase):
         passes: int = 1,
         shuffle: bool = False,
         random_state: Any = None,
+        class_weight: Any = None,
         grow_features: bool = False,
+        dtype: str | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -428,7 +563,10 @@ class OnlineClassifier(OnlineBase):
             passes=passes,
             shuffle=shuffle,
             random_state=random_state,
+            class_weight=class_weight,
             grow_features=grow_features,
+            dtype=dtype,
+            n_jobs=n_jobs,
             verbose=verbose,
         )
         self.rule = rule

@@ -46,10 +46,16 @@ def relaxed_step(margin: float, sq_w: float, sq_x: float, coef_sum: float) -> tu
     return shrink * keep, add
 
 
+def own_norm(bound: float) -> float:
+    """norm(u) = ell throughout."""
+    return bound
+
+
 @rule(
     scale_invariant=True,
     restarts=True,
     own_bound=hull_bound,
+    restart_norm=own_norm,
     reference=REFERENCE,
 )
 def aggressive_romma(
@@ -64,6 +70,7 @@ def aggressive_romma(
     conservative=True,
     scale_invariant=True,
     own_bound=hull_bound,
+    restart_norm=own_norm,
     reference=REFERENCE,
 )
 def romma(margin: float, sq_w: float, sq_x: float, coef_sum: float, state: Any, params: Any) -> Any:

@@ -1,0 +1,201 @@
+"""Learning from dicts, one by one or many at once, as River's users do.
+
+Features are known by their keys and come as they come, and so do classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length, column_or_1d
+
+from maxcosine.engine import BadRow, OneRow, check_rows
+from maxcosine.estimator.labels import refuse_mixed_types
+from maxcosine.estimator.weights import one_weight
+from maxcosine.features import Features
+from maxcosine.index import kind_of
+from maxcosine.model import Model
+
+
+class DictLearner:
+    """`learn_one`, `learn_many`, `predict_one` and `predict_many`; a part of every classifier here."""
+
+    # What River asks of a model before it evaluates it.
+    _supervised = True
+    _multiclass = True
+
+    _model: Model
+    _scratch: OneRow
+    _prepared_for: Any
+
+    def learn_one(self: Any, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x : dict of feature to value
+            The keys are names, or whole numbers from 0 to 2^64 - 1; those left out have the value 0. For
+            a model that was fitted with columns, they are the names or the numbers of the columns.
+        y : the class of the example
+        w : what the step is multiplied by
+        """
+        model: Model | None = getattr(self, "_model", None)
+        code = None if model is None else model.code_of(y)
+        if model is None or code is None or not self._prepare(model):
+            self.learn_many([x], [y], None if w == 1.0 else [w])
+            return
+        weight = 1.0 if w == 1.0 and not self.class_weight else one_weight(w, y, self.class_weight)
+        features, row = model.features, self._scratch
+        before = features.n_slots
+        row.make_room(len(x))
+        n = features.map_dict(x, row.slots, row.data, grow=True)
+        model.changed()
+        model.make_room()
+        try:
+            row.learn(model.heads, n, code, weight)
+        except BadRow as error:
+            features.truncate(before)
+            raise _bad_example(x, error) from None
+        self.n_features_in_ = features.n_slots
+
+    def _prepare(self: Any, model: Model) -> bool:
+        """Whether `learn_one` may go straight to the kernel; what it relies on is checked once."""
+        if not model.features.keyed or not model.rule.builtin:
+            return False
+        settings = self._settings()
+        if getattr(self, "_prepared_for", None) != settings:
+            self._validate_params()
+            self._refuse_balanced()
+            self._refuse_changes(model)
+            model.heads.set_params(model.rule.make_params(self._rule()[1]))
+            self._prepared_for = settings
+        if getattr(self, "_scratch", None) is None:
+            self._scratch = OneRow(model.heads.dtype)
+        return True
+
+    def learn_many(self: Any, X: Any, y: Any, w: Any = None) -> None:
+        """Learn from many examples, in their order.
+
+        Parameters
+        ----------
+        X : sequence of dicts, as `learn_one` takes them, or a data frame
+        y : sequence of classes
+        w : sequence of what the steps are multiplied by, default=None
+        """
+        model: Model | None = getattr(self, "_model", None)
+        if _is_frame(X) and model is not None and not model.features.keyed:
+            self.partial_fit(X, y, sample_weight=w)
+            return
+        self._validate_params()
+        refuse_mixed_types(y, "y")
+        X = X if _is_frame(X) else [_as_dict(x) for x in X]
+        y = column_or_1d(np.asarray(y))
+        check_consistent_length(X, y)
+        features = Features.by_key(_kind(X)) if model is None else model.features
+        dtype = self._dict_dtype(model)
+        before = features.n_slots
+
+        def rows(features: Features) -> Any:
+            mapped = self._map(features, X, dtype, grow=True)
+            try:
+                check_rows(mapped)
+            except BadRow as error:
+                raise _bad_examples(X, error) from None
+            return mapped
+
+        with self._all_or_nothing():
+            try:
+                self._go_on(model, features, rows, y, None, w)
+            except BaseException:
+                features.truncate(before)
+                raise
+
+    def predict_one(self: Any, x: Mapping[Any, Any]) -> Any:
+        """The class of one example; None if nothing was learnt yet. Features never seen have no weight.
+
+        Parameters
+        ----------
+        x : dict of feature to value
+        """
+        model: Model | None = getattr(self, "_model", None)
+        if model is None:
+            return None
+        if not model.features.keyed:
+            return self.predict_many([x]).tolist()[0]
+        if getattr(self, "_scratch", None) is None:
+            self._scratch = OneRow(model.heads.dtype)
+        row = self._scratch
+        row.make_room(len(x))
+        n = model.features.map_dict(x, row.slots, row.data, grow=False)
+        return model.label_of(row.score(model.heads, n, as_points=model.as_points))
+
+    def predict_many(self: Any, X: Any) -> Any:
+        """The class of each example, as an array; for a pandas frame, as a series.
+
+        Parameters
+        ----------
+        X : sequence of dicts, or a data frame
+        """
+        if _is_frame(X):
+            predicted = self.predict(X)
+            if not hasattr(X, "iloc"):
+                return predicted
+            import pandas
+
+            return pandas.Series(predicted, index=X.index)
+        model: Model = self._model_or_error()
+        rows = self._map(model.features, [_as_dict(x) for x in X], model.heads.dtype, grow=False)
+        return self.classes_[model.predicted_codes(model.scores(rows))]
+
+    def _map(self: Any, features: Features, X: Any, dtype: np.dtype, *, grow: bool) -> Any:
+        """Examples as rows of slots."""
+        if not _is_frame(X):
+            return features.map_dicts(X, dtype, grow=grow)
+        values = check_array(X, dtype=dtype, estimator=self, ensure_all_finite=False)
+        return features.map(values, _get_feature_names(X), grow=grow)
+
+    def _dict_dtype(self: Any, model: Model | None) -> np.dtype:
+        if model is not None:
+            return model.heads.dtype
+        return np.dtype("float64" if self.dtype is None else self.dtype)
+
+
+def _is_frame(X: Any) -> bool:
+    return (hasattr(X, "columns") and hasattr(X, "__dataframe__")) or hasattr(X, "iloc")
+
+
+def _kind(X: Any) -> str:
+    """What the first examples say about how features are known."""
+    if _is_frame(X):
+        return "ids" if _get_feature_names(X) is None else "names"
+    return next((kind_of(x) for x in X if x), "names")
+
+
+def _as_dict(x: Any) -> Mapping[Any, Any]:
+    if not isinstance(x, Mapping):
+        raise TypeError(
+            f"an example is a dict of feature to value, and this one is a {type(x).__name__}; arrays and "
+            "sparse matrices go to partial_fit and predict"
+        )
+    return x
+
+
+def _bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow:
+    """The error about an example that cannot be learnt from; names the feature, if it is one."""
+    for key, value in x.items():
+        if not math.isfinite(value):
+            return BadRow(f"the value of feature {key!r}{where} is {value!r}; impute it, or leave it out")
+    return error
+
+
+def _bad_examples(X: Any, error: BadRow) -> BadRow:
+    if _is_frame(X):
+        return error
+    for number, x in enumerate(X):
+        found = _bad_example(x, error, f" in example {number}")
+        if found is not error:
+            return found
+    return error

@@ -1,0 +1,202 @@
+"""What the slots of the weights stand for: columns of X, or keys that come as they come.
+
+- columns: column j of X has slot j;
+- columns, sparse: only columns that were written have a slot, found through an index of their numbers;
+- keys: ids or names, each with the next slot when it first comes, found through an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from maxcosine.index import FeatureIndex, bad_value, kind_of
+
+
+class Features:
+    """The features of one model; `n_columns` is None where features come by key."""
+
+    def __init__(
+        self, n_columns: int | None, names: np.ndarray | None = None, index: FeatureIndex | None = None
+    ) -> None:
+        self.n_columns = n_columns
+        self.names = names
+        """The names of the columns, if X had names."""
+        self.index = index
+        self._read: dict[str, Any] = {}
+
+    @classmethod
+    def by_key(cls, kind: str) -> Features:
+        return cls(None, index=FeatureIndex(kind))
+
+    @property
+    def keyed(self) -> bool:
+        return self.n_columns is None
+
+    @property
+    def sparse(self) -> bool:
+        """Columns, but only those that were written have a slot."""
+        return self.n_columns is not None and self.index is not None
+
+    @property
+    def n_slots(self) -> int:
+        if self.index is not None:
+            return len(self.index)
+        assert self.n_columns is not None
+        return self.n_columns
+
+    @property
+    def n_features(self) -> int:
+        return self.n_slots if self.n_columns is None else self.n_columns
+
+    def copy(self) -> Features:
+        return Features(self.n_columns, self.names, None if self.index is None else self.index.copy())
+
+    def widen(self, n_columns: int, names: np.ndarray | None) -> None:
+        """X has so many columns now, of these names."""
+        assert self.n_columns is not None
+        self.n_columns = max(n_columns, self.n_columns)
+        self.names = names
+        self._read.clear()
+
+    def make_sparse(self, columns: np.ndarray) -> None:
+        """Only these columns have a slot from now on, in this order."""
+        self.index = FeatureIndex.of(columns, "ids")
+
+    def keys(self) -> np.ndarray:
+        """What each feature is known by, in the order of `coef_`: names, ids or column numbers."""
+        if self.n_columns is None:
+            assert self.index is not None
+            return self.index.keys()
+        return np.arange(self.n_columns) if self.names is None else self.names
+
+    @property
+    def by_name(self) -> bool:
+        return self.names is not None or (self.keyed and self.index is not None and self.index.named)
+
+    def slot_keys(self) -> np.ndarray:
+        """What the feature of each slot is known by."""
+        if self.sparse:
+            assert self.index is not None
+            return self.keys()[self.index.keys().astype(np.int64)]
+        return self.keys()
+
+    def truncate(self, n_slots: int) -> None:
+        """Forget the keys that came after the first `n_slots`; columns stay."""
+        if self.index is not None:
+            self.index.truncate(n_slots)
+
+    # Rows
+
+    def map(self, X: Any, names: np.ndarray | None = None, *, grow: bool) -> Any:
+        """Rows of columns as rows of slots; unknown features are left out unless there may be more.
+
+        X, canonical CSR or dense, has columns called `names`, or known by their numbers.
+        """
+        if self.index is None:
+            return X
+        X = scipy.sparse.csr_array(X)
+        if self.index.named:
+            if names is None:
+                raise ValueError(
+                    "this model knows its features by name, and the columns of X have none; give a data "
+                    "frame, or dicts to learn_many and predict_many"
+                )
+            keys: Any = names[X.indices].tolist()
+        else:
+            keys = X.indices.view(np.dtype(f"u{X.indices.itemsize}"))
+        return _slot_rows(*self.index.map_rows(X.indptr, keys, X.data, grow=grow))
+
+    def map_dicts(self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool) -> Any:
+        """Examples as rows of slots; unknown features are left out unless there may be more."""
+        if not self.keyed:
+            return self.map(self._rows_of_columns(examples, dtype, grow=grow), grow=grow)
+        room = sum(map(len, examples))
+        slots, data, ends, end = np.empty(room, np.uint32), np.empty(room), [0], 0
+        for x in examples:
+            end += self.map_dict(x, slots[end:], data[end:], grow=grow)
+            ends.append(end)
+        return _slot_rows(np.array(ends), slots[:end], data[:end].astype(dtype))
+
+    def map_dict(self, x: Mapping[Any, Any], slots: np.ndarray, data: np.ndarray, *, grow: bool) -> int:
+        """Slots and values of an example of keys, into arrays that are long enough; returns how many."""
+        if not isinstance(x, dict):
+            x = dict(x)
+        assert self.index is not None
+        if len(self.index) == 0 and x and kind_of(x) != self.index.kind:
+            self.index = FeatureIndex(kind_of(x))  # nothing has come yet that says otherwise
+        return self.index.map_dict(x, slots, data, grow=grow)
+
+    def _rows_of_columns(
+        self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool
+    ) -> scipy.sparse.csr_array:
+        """Examples whose keys are names or numbers of columns."""
+        assert self.n_columns is not None
+        places = range(self.n_columns) if self.names is None else self._places()
+        columns, values, ends = [], [], [0]
+        for x in examples:
+            for key, value in x.items():
+                if key in places:
+                    columns.append(key if self.names is None else places[key])
+                    values.append(_number(key, value))
+                elif grow:
+                    raise ValueError(
+                        f"the feature {key!r} is none of the {self.n_columns} columns that this model was "
+                        "fitted with; learn from dicts from the start, where features may come late"
+                    )
+            ends.append(len(columns))
+        shape = (len(examples), self.n_columns)
+        X = scipy.sparse.csr_array((np.array(values, dtype), np.array(columns, np.int64), ends), shape=shape)
+        X.sort_indices()
+        X.eliminate_zeros()
+        return X
+
+    def _places(self) -> dict[str, int]:
+        assert self.names is not None
+        if "places" not in self._read:
+            self._read["places"] = {name: column for column, name in enumerate(self.names.tolist())}
+        return self._read["places"]  # type: ignore[no-any-return]
+
+
+def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]:
+    """The features of several models, and for each model where its slots are among them."""
+    named = [features.by_name for features in all_features]
+    if len(set(named)) > 1:
+        a, b = named.index(True), named.index(False)
+        raise ValueError(
+            f"model {a} knows its features by name and model {b} by number; name the columns in both, or "
+            "in neither"
+        )
+    if any(features.keyed for features in all_features):
+        index = FeatureIndex("names" if named[0] else "ids")
+        return Features(None, index=index), [
+            index.slots_of(features.slot_keys()) for features in all_features
+        ]
+    if not named[0]:
+        n_columns = max(features.n_features for features in all_features)
+        return Features(n_columns), [features.slot_keys() for features in all_features]
+    index = FeatureIndex("names")
+    for features in all_features:
+        index.slots_of(features.keys())
+    slots = [index.slots_of(features.slot_keys()) for features in all_features]
+    return Features(len(index), names=index.keys()), slots
+
+
+def _number(key: Any, value: Any) -> float:
+    if isinstance(value, str):
+        raise bad_value(key, value)
+    try:
+        return float(value)
+    except TypeError:
+        raise bad_value(key, value) from None
+
+
+def _slot_rows(indptr: np.ndarray, slots: np.ndarray, data: np.ndarray) -> scipy.sparse.csr_array:
+    width = int(slots.max()) + 1 if len(slots) else 0
+    rows = scipy.sparse.csr_array((len(indptr) - 1, width), dtype=data.dtype)
+    # Set as they are: the constructor would look through them again.
+    rows.indptr, rows.indices, rows.data = indptr, slots.view(np.int32), data
+    return rows

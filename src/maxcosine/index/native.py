@@ -1,0 +1,151 @@
+"""Read a dict and bytes in memory, from compiled code.
+
+The functions of Python's C interface that Numba does not offer. Kernels that use those of dicts hold
+the interpreter lock. Each has a plain Python twin for NUMBA_DISABLE_JIT=1.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from maxcosine.compiled import JIT_ENABLED
+
+# Where `next_item` leaves what it found, and `text_of` the length of a text.
+POSITION, KEY, VALUE, SIZE = 0, 1, 2, 3
+CURSOR_LENGTH = 4
+
+_I8, _I32, _I64, _DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_OBJECT = cgutils.voidptr_t
+
+
+def _call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    """Call a function of Python's C interface."""
+    signature = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), arguments)
+
+
+def _cell(context: Any, builder: Any, cursor_type: Any, cursor: Any, k: int) -> Any:
+    """Pointer to an element of the cursor."""
+    return builder.gep(context.make_array(cursor_type)(context, builder, cursor).data, [_I64(k)])
+
+
+@intrinsic
+def next_item(typingctx: Any, mapping: Any, cursor: Any) -> Any:
+    """Move the cursor to the next item of the dict at address `mapping`; whether there is one."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        cells = [_cell(context, builder, sig.args[1], args[1], k) for k in (POSITION, KEY, VALUE)]
+        dict_pointer = builder.inttoptr(args[0], _OBJECT)
+        found = _call(builder, "PyDict_Next", _I32, [dict_pointer, *cells])
+        return builder.icmp_signed("!=", found, _I32(0))
+
+    return types.boolean(mapping, cursor), codegen
+
+
+@intrinsic
+def text_of(typingctx: Any, key: Any, cursor: Any) -> Any:
+    """Address of the UTF-8 bytes of the str at address `key`, their number in the cursor; 0 if none."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        size = _cell(context, builder, sig.args[1], args[1], SIZE)
+        text = _call(builder, "PyUnicode_AsUTF8AndSize", _OBJECT, [builder.inttoptr(args[0], _OBJECT), size])
+        return builder.ptrtoint(text, _I64)
+
+    return types.int64(key, cursor), codegen
+
+
+@intrinsic
+def id_of(typingctx: Any, key: Any) -> Any:
+    """The int at address `key`, as 64 bits without a sign; see `failed`."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _call(builder, "PyLong_AsUnsignedLongLong", _I64, [builder.inttoptr(args[0], _OBJECT)])
+
+    return types.uint64(key), codegen
+
+
+@intrinsic
+def number_of(typingctx: Any, value: Any) -> Any:
+    """The number at address `value`; see `failed`."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _call(builder, "PyFloat_AsDouble", _DOUBLE, [builder.inttoptr(args[0], _OBJECT)])
+
+    return types.float64(value), codegen
+
+
+@intrinsic
+def failed(typingctx: Any) -> Any:
+    """Whether one of the functions above failed; the error it left is cleared."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        error = _call(builder, "PyErr_Occurred", _OBJECT, [])
+        _call(builder, "PyErr_Clear", ir.VoidType(), [])
+        return cgutils.is_not_null(builder, error)
+
+    return types.boolean(), codegen
+
+
+@intrinsic
+def byte_at(typingctx: Any, address: Any, k: Any) -> Any:
+    """The k-th byte from an address."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], _I8.as_pointer())
+        return builder.load(builder.gep(pointer, [args[1]]))
+
+    return types.uint8(address, k), codegen
+
+
+if not JIT_ENABLED:
+    _alive: list[Any] = []  # the texts whose addresses were given away last
+    _errors: list[Exception] = []
+
+    def _object_at(address: int) -> Any:
+        return ctypes.cast(int(address), ctypes.py_object).value
+
+    def next_item(mapping: Any, cursor: Any) -> bool:
+        items = itertools.islice(_object_at(mapping).items(), int(cursor[POSITION]), None)
+        for key, value in items:
+            cursor[POSITION] += 1
+            cursor[KEY], cursor[VALUE] = id(key), id(value)
+            return True
+        return False
+
+    def text_of(key: Any, cursor: Any) -> int:
+        try:
+            text = ctypes.create_string_buffer(str.encode(_object_at(key)))
+        except (TypeError, UnicodeEncodeError) as error:
+            _errors.append(error)
+            return 0
+        _alive[:] = [text]
+        cursor[SIZE] = len(text) - 1
+        return ctypes.addressof(text)
+
+    def id_of(key: Any) -> Any:
+        value = _object_at(key)
+        if isinstance(value, int) and 0 <= value < 2**64:
+            return value
+        _errors.append(TypeError("not an id"))
+        return 0
+
+    def number_of(value: Any) -> float:
+        try:
+            return float(_object_at(value).__float__())
+        except (AttributeError, TypeError, ValueError) as error:
+            _errors.append(error)
+            return -1.0
+
+    def failed() -> bool:
+        occurred = bool(_errors)
+        _errors.clear()
+        return occurred
+
+    def byte_at(address: Any, k: Any) -> int:
+        return ctypes.c_uint8.from_address(int(address) + int(k)).value
