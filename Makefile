@@ -24,7 +24,7 @@ help:
 	@echo "  make test      the test suite, compiled and again as plain Python; a few minutes"
 	@echo "  make test-all  the slow tests and the documentation, in addition"
 	@echo "  make lint      style, types, import layers"
-	@echo "  make bench     speed beside scikit-learn, both in one run; prints a table"
+	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
 	@echo "  make docs      the documentation, into docs/_build/html"
 	@echo "  make clean     remove what the targets wrote, except $(VENV)"
 	@echo

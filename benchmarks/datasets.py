@@ -46,6 +46,19 @@ def newsgroups(folder: Path | None) -> tuple[scipy.sparse.csr_matrix, np.ndarray
     return X, y
 
 
+def newsgroup_dicts(folder: Path | None) -> tuple[list[dict[str, float]], list[bool]]:
+    """20 Newsgroups as River takes it: dicts of word to count, and whether the class is the second."""
+    with gzip.open(_find(folder, "sparse/20news.vocab.gz"), "rt", encoding="utf-8") as lines:
+        words = [line.rstrip("\n") for line in lines]
+    X, y = newsgroups(folder)
+    examples = []
+    for row in range(X.shape[0]):
+        span = slice(X.indptr[row], X.indptr[row + 1])
+        columns, values = X.indices[span].tolist(), X.data[span].tolist()
+        examples.append({words[column]: value for column, value in zip(columns, values, strict=True)})
+    return examples, (y > 0).tolist()
+
+
 def log_uniform(
     n_rows: int, n_features: int, ids_a_row: int = 60, seed: int = 0
 ) -> tuple[scipy.sparse.csr_matrix, np.ndarray]:

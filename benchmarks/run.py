@@ -1,8 +1,8 @@
-"""Speed beside scikit-learn: ``make bench``, or ``python benchmarks/run.py --data DIR``.
+"""Speed beside scikit-learn and River: ``make bench``, or ``python benchmarks/run.py --data DIR``.
 
 Ratios, not seconds: both sides run here and now, interleaved, the best of several. DIR holds
-mnist/*.gz (the four idx files) and sparse/20news_train.svm.gz (svmlight); what it lacks is left
-out and said so. `make bench DATA=DIR` passes it on.
+mnist/*.gz (the four idx files), sparse/20news_train.svm.gz (svmlight) and sparse/20news.vocab.gz (a
+word a line); what it lacks is left out and said so. `make bench DATA=DIR` passes it on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import dicts
 import growth
+import memory
 import one_pass
 import startup
 from timing import environment
@@ -49,6 +51,8 @@ def show(results: dict[str, Any]) -> None:
         seconds, most = start[f"{name}_s"], start[f"{name}_most_s"]
         print(f"{what:42}{seconds:10.2f}{most:10.2f}  {verdict(seconds <= most)}")
     print(f"a rule of one's own takes {start['own_rule_slower']:.2f} times the built-in rule's time")
+    show_dicts(results["dicts"], versions["river"])
+    show_memory(results["memory"])
     grown = results["growth"]
     print("\nns a non-zero by features: ", end="")
     print(", ".join(f"{k} {v:.1f}" for k, v in grown["ns_a_nonzero"].items()))
@@ -56,6 +60,39 @@ def show(results: dict[str, Any]) -> None:
         f"from 2^16 to 2^26: {grown['factor']:.2f} times (at most {grown['most']:.0f}): "
         f"{verdict(grown['factor'] <= grown['most'])}"
     )
+
+
+def show_dicts(found: dict[str, Any], river: str) -> None:
+    row = found["learn_one"]
+    print(f"\none by one, beside River {river}\npeer: {row['peer']}\nours: {row['ours']}\n")
+    print(f"{'dicts':42}{'ours':>10}{'peer':>10}{'ratio':>8}{'least':>7}{'aim':>6}  reached")
+    if "missing" in row:
+        print(f"{row['data']:42}not measured: {row['missing']} is missing")
+    else:
+        print(
+            f"{row['data']:42}{row['ours_us']:7.1f} us{row['peer_us']:7.1f} us{row['ratio']:8.2f}"
+            f"{row['least']:7.1f}{row['aim']:6.1f}  {verdict(row['ratio'] >= row['least'])}"
+        )
+    print(f"\n{'exact index beside the pass':42}{'index':>10}{'pass':>10}{'ratio':>8}{'at most':>9}  reached")
+    for row in found["index"]:
+        if "missing" in row:
+            print(f"{row['data']:42}not measured: {row['missing']} is not in --data")
+            continue
+        print(
+            f"{row['data']:42}{row['index_ns']:7.1f} ns{row['pass_ns']:7.1f} ns{row['ratio']:8.2f}"
+            f"{row['most']:9.1f}  {verdict(row['ratio'] <= row['most'])}"
+        )
+
+
+def show_memory(found: list[dict[str, Any]]) -> None:
+    print(f"\n{memory.FEATURES:,} features, {memory.CLASSES} classes, float32, the process while learning:")
+    for row in found:
+        print(
+            f"  features as {row['features']}: peak {row['peak_bytes'] / 1e6:,.0f} MB "
+            f"(before: {row['start_bytes'] / 1e6:,.0f}; weights {row['weights_bytes'] / 1e6:,.0f}, "
+            f"index {row['index_bytes'] / 1e6:,.0f}), at most {row['most_bytes'] / 1e6:,.0f}: "
+            f"{verdict(row['peak_bytes'] <= row['most_bytes'])}"
+        )
 
 
 def main() -> None:
@@ -72,11 +109,16 @@ def main() -> None:
     def step(title: str) -> None:
         print(f"... {title}", file=sys.stderr)
 
-    results: dict[str, Any] = {"environment": environment(), "command": " ".join(sys.argv)}
+    versions = {**environment(), "river": dicts.river_version()}
+    results: dict[str, Any] = {"environment": versions, "command": " ".join(sys.argv)}
     step("one pass beside scikit-learn")
     results["one_pass"] = one_pass.measure(options.data, options.repeats)
     step("first fit, later processes, a rule of one's own")
     results["startup"] = startup.measure()
+    step("dicts beside River, and the exact index")
+    results["dicts"] = dicts.measure(options.data, options.repeats)
+    step("memory of a large model")
+    results["memory"] = memory.measure()
     step("growth with the number of features")
     results["growth"] = growth.measure(min(options.repeats, 5))
     show(results)

@@ -341,6 +341,43 @@ def run(name, X, Y, average=False, keep_history=False, **params):
     return result
 
 
+# Joint learning of several classes
+
+
+def joint_examples(name, X, codes, n_classes, late=False, **params):
+    """What the algorithm `name` learns from, one a row: Kesler's examples, made up as W goes along.
+
+    A row a of class y is +a in block y and -a in the block of the best wrong class, the first of equals.
+    With `late`, a class is a wrong one only from its first row on; with no wrong class, the example is 0.
+    """
+    learner, Z = REFERENCE[name](**params), np.zeros((len(X), n_classes, X.shape[1]))
+    W = np.zeros(Z.shape[1:])
+    known = set() if late else set(range(n_classes))
+    for a, right, z in zip(X, codes, Z, strict=True):
+        known.add(right)
+        wrong = sorted(known - {right})
+        if not a.any() or not wrong:
+            continue
+        scores = [np.dot(W[other], a) for other in wrong]
+        z[right], z[wrong[int(np.argmax(scores))]] = a, -a
+        learner.learn(z.ravel(), 1.0)
+        W = learner.w.reshape(W.shape)
+    return Z.reshape(len(X), -1)
+
+
+def run_joint(name, X, codes, n_classes, average=False, late=False, **params):
+    """One pass of the algorithm `name` over all classes at once; w is W, block by block."""
+    Z = joint_examples(name, X, codes, n_classes, late, **params)
+    return run(name, Z, np.ones(len(Z)), average=average, **params)
+
+
+def all_joint_examples(X, codes, n_classes):
+    """Each row against each wrong class: what the margin of joint learning is the minimum over."""
+    blocks = np.eye(n_classes)
+    pairs = [(a, y, r) for a, y in zip(X, codes, strict=True) for r in range(n_classes) if r != y]
+    return np.array([np.kron(blocks[y] - blocks[r], a) for a, y, r in pairs])
+
+
 # Lemma 3, by looking everywhere
 
 

@@ -59,7 +59,9 @@ class Certificate:
     coef_sum : Lambda, the sum of the coefficients that w is made with, less what rounding may have
         made of it: what is claimed is Lambda / (norm(w) + slack), see the decisions
     norm : norm(w), constant weight included
-    bound : ell = Lambda / norm(w); the cosine to a separator of margin gamma is at least gamma ell
+    bound : ell = Lambda / norm(w); the cosine to a separator of margin gamma is at least
+        gamma ell - rounding
+    rounding : how far rounding may have taken w from the combination it stands for, relative to norm(w)
     best_bound : the largest ell so far
     margin_ceiling : 1 / best_bound; no separator of the examples seen has a larger margin
     since : examples that the model had seen when this hypothesis began; its class came late, if not 0
@@ -82,6 +84,7 @@ class Certificate:
     seen: Number
     mistakes: Number
     updates: Number
+    rounding: Number = 0.0
     since: Number = 0
     averaged: bool = False
     augmented: bool = False
@@ -155,32 +158,33 @@ class Certificate:
         return [
             f"Certificate of {what}",
             f"  proven: {self._statement()}",
-            f"  its cosine to a separator of margin g is at least {self.bound:.6g} g",
+            f"  its cosine to a separator of margin g is at least {self.bound:.6g} g - {self.rounding:.1g}",
             f"  space: {self.space}, through the origin",
             f"  Lambda {self.coef_sum:.6g}, norm {self.norm:.6g}, bound {self.bound:.6g}, "
             f"best bound {self.best_bound:.6g}",
-            f"  seen {self.seen:,}{self._from(self.since)}, mistakes {self.mistakes:,}, "
-            f"updates {self.updates:,}",
+            f"  seen {self.seen:,}{self._from()}, mistakes {self.mistakes:,}, updates {self.updates:,}",
         ]
 
     def _table(self, what: str) -> list[str]:
         late = np.any(self.since)
+        counted = "from example" if self.merge is None else "seen"
         lines = [
             f"Certificate of {what}, one for each class against the rest",
             f"  proven of the {np.max(self.seen):,} examples seen: no separator of a class from the rest "
             "has a margin above its ceiling",
             f"  space: {self.space}, through the origin; "
-            "the cosine to a separator of margin g is at least bound * g",
+            f"the cosine to a separator of margin g is at least bound * g - {np.max(self.rounding):.1g}",
             f"{'class':>16}{'ceiling':>12}{'bound':>12}{'best bound':>12}{'Lambda':>12}{'norm':>12}"
-            f"{'mistakes':>12}{'updates':>12}{'from example' if late else '':>14}".rstrip(),
+            f"{'mistakes':>12}{'updates':>12}{counted if late else '':>14}".rstrip(),
         ]
         if late:
-            lines.insert(2, "  a class that came late: of the examples from its first one on")
+            which = "of the models that know it" if self.merge else "from its first one on"
+            lines.insert(2, f"  a class that not all examples count for: of the examples {which}")
         numbers = (self.margin_ceiling, self.bound, self.best_bound, self.coef_sum, self.norm)
-        counts = (self.mistakes, self.updates, self.since)
+        counts = (self.mistakes, self.updates, self.seen if self.merge else self.since + 1)
         for label, *row in zip(self.classes, *numbers, *counts, strict=True):
             cells = "".join(f"{value:12.5g}" for value in row[:-3])
-            start = f"{row[-1] + 1:14,d}" if late else ""
+            start = f"{row[-1]:14,d}" if late else ""
             lines.append(f"{label!s:>16}{cells}{row[-3]:12,d}{row[-2]:12,d}{start}")
         return lines
 
@@ -193,9 +197,13 @@ class Certificate:
             return f"no weights tell the classes of {examples} apart with a margin above {ceiling:.6g}"
         return f"no separator of {examples} has a margin above {ceiling:.6g}"
 
-    @staticmethod
-    def _from(since: int) -> str:
-        return f" from example {since + 1:,} on" if since else ""
+    def _from(self) -> str:
+        """Which examples it counts, if not all."""
+        if not self.since:
+            return ""
+        if self.merge is not None:
+            return f" of {self.since + self.seen:,}"
+        return f" from example {self.since + 1:,} on"
 
 
 def _shown(bounds: Number) -> str:

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-from numba.core import caching
+from numba.core import caching, cgutils
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -107,3 +108,24 @@ def compile_callback(function: Callable[..., Any], signature: Any, *, cache: boo
         callback._cache = PackageCache(function)
     callback.compile()
     return callback
+
+
+@intrinsic
+def _borrow(typingctx: Any, array: Any) -> Any:
+    """The same array without its owner: a kernel outlives none of its arguments, so that counting
+    references to them, which costs more than a short row, is not needed."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+def _same(array: Any) -> Any:
+    return array
+
+
+borrow: Any = _borrow if JIT_ENABLED else _same

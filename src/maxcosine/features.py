@@ -74,6 +74,11 @@ class Features:
         return np.arange(self.n_columns) if self.names is None else self.names
 
     @property
+    def undecided(self) -> bool:
+        """No key has come yet that says whether features have names or ids."""
+        return self.keyed and self.n_slots == 0
+
+    @property
     def by_name(self) -> bool:
         return self.names is not None or (self.keyed and self.index is not None and self.index.named)
 
@@ -107,28 +112,31 @@ class Features:
                 )
             keys: Any = names[X.indices].tolist()
         else:
-            keys = X.indices.view(np.dtype(f"u{X.indices.itemsize}"))
-        return _slot_rows(*self.index.map_rows(X.indptr, keys, X.data, grow=grow))
+            keys = np.ascontiguousarray(X.indices).view(np.dtype(f"u{X.indices.itemsize}"))
+        return self._slot_rows(*self.index.map_rows(X.indptr, keys, X.data, grow=grow))
 
     def map_dicts(self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool) -> Any:
         """Examples as rows of slots; unknown features are left out unless there may be more."""
         if not self.keyed:
             return self.map(self._rows_of_columns(examples, dtype, grow=grow), grow=grow)
-        room = sum(map(len, examples))
+        room = sum(map(len, examples)) + 1
         slots, data, ends, end = np.empty(room, np.uint32), np.empty(room), [0], 0
         for x in examples:
             end += self.map_dict(x, slots[end:], data[end:], grow=grow)
             ends.append(end)
-        return _slot_rows(np.array(ends), slots[:end], data[:end].astype(dtype))
+        return self._slot_rows(np.array(ends), slots[:end], data[:end].astype(dtype))
 
     def map_dict(self, x: Mapping[Any, Any], slots: np.ndarray, data: np.ndarray, *, grow: bool) -> int:
         """Slots and values of an example of keys, into arrays that are long enough; returns how many."""
-        if not isinstance(x, dict):
-            x = dict(x)
+        x = x if isinstance(x, dict) else dict(x)
+        return self.index_for(x).map_dict(x, slots, data, grow=grow)
+
+    def index_for(self, x: Mapping[Any, Any]) -> FeatureIndex:
+        """The index that the keys of an example are in; as long as it is empty, it is of any kind."""
         assert self.index is not None
-        if len(self.index) == 0 and x and kind_of(x) != self.index.kind:
-            self.index = FeatureIndex(kind_of(x))  # nothing has come yet that says otherwise
-        return self.index.map_dict(x, slots, data, grow=grow)
+        if self.index.count == 0 and x and kind_of(x) != self.index.kind:
+            self.index = FeatureIndex(kind_of(x))
+        return self.index
 
     def _rows_of_columns(
         self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool
@@ -154,6 +162,12 @@ class Features:
         X.eliminate_zeros()
         return X
 
+    def _slot_rows(self, indptr: np.ndarray, slots: np.ndarray, data: np.ndarray) -> scipy.sparse.csr_array:
+        rows = scipy.sparse.csr_array((len(indptr) - 1, self.n_slots), dtype=data.dtype)
+        # Set as they are: the constructor would look through them again.
+        rows.indptr, rows.indices, rows.data = indptr, slots.view(np.int32), data
+        return rows
+
     def _places(self) -> dict[str, int]:
         assert self.names is not None
         if "places" not in self._read:
@@ -163,19 +177,20 @@ class Features:
 
 def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]:
     """The features of several models, and for each model where its slots are among them."""
-    named = [features.by_name for features in all_features]
-    if len(set(named)) > 1:
-        a, b = named.index(True), named.index(False)
+    kinds = [None if features.undecided else features.by_name for features in all_features]
+    named = True in kinds
+    if named and False in kinds:
+        a, b = kinds.index(True), kinds.index(False)
         raise ValueError(
             f"model {a} knows its features by name and model {b} by number; name the columns in both, or "
             "in neither"
         )
     if any(features.keyed for features in all_features):
-        index = FeatureIndex("names" if named[0] else "ids")
+        index = FeatureIndex("names" if named else "ids")
         return Features(None, index=index), [
             index.slots_of(features.slot_keys()) for features in all_features
         ]
-    if not named[0]:
+    if not named:
         n_columns = max(features.n_features for features in all_features)
         return Features(n_columns), [features.slot_keys() for features in all_features]
     index = FeatureIndex("names")
@@ -192,11 +207,3 @@ def _number(key: Any, value: Any) -> float:
         return float(value)
     except TypeError:
         raise bad_value(key, value) from None
-
-
-def _slot_rows(indptr: np.ndarray, slots: np.ndarray, data: np.ndarray) -> scipy.sparse.csr_array:
-    width = int(slots.max()) + 1 if len(slots) else 0
-    rows = scipy.sparse.csr_array((len(indptr) - 1, width), dtype=data.dtype)
-    # Set as they are: the constructor would look through them again.
-    rows.indptr, rows.indices, rows.data = indptr, slots.view(np.int32), data
-    return rows

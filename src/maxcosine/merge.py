@@ -26,6 +26,9 @@ M = TypeVar("M")
 
 HOW = ("certified", "mean")
 
+# A merged point this much shorter than the shortest of the points is the origin.
+SMALLEST_NORM = 2.0**-40
+
 
 def merge(models: Sequence[M], how: str = "certified") -> M:
     """One model of several fitted ones: their classes and features, certified on all their examples.
@@ -74,7 +77,7 @@ def _refuse_differences(models: Sequence[Model]) -> None:
     def traits(model: Model) -> dict[str, Any]:
         heads = model.heads
         return {
-            "rule": model.rule.name,
+            "rule": model.rule,
             "multiclass": model.multiclass,
             "fit_intercept": heads.fit_intercept,
             "average": heads.average,
@@ -85,24 +88,27 @@ def _refuse_differences(models: Sequence[Model]) -> None:
     for number, model in enumerate(models):
         for name, value in traits(model).items():
             if value != wanted[name]:
+                here, there = (getattr(v, "name", v) for v in (wanted[name], value))
                 raise ValueError(
-                    f"models that are merged must agree in {name}: it is {wanted[name]!r} for model 0 and "
-                    f"{value!r} for model {number}"
+                    f"models that are merged must agree in {name}: it is {here!r} for model 0 and "
+                    f"{there!r} for model {number}"
                 )
 
 
 def nearest_point(gram: np.ndarray) -> np.ndarray:
     """Weights tau >= 0, of sum 1, of the point of a hull nearest to the origin.
 
-    `gram` holds the dot products of the hull's points u_k. By non-negative least squares: the minimum
-    over tau >= 0 of norm(U tau)^2 + (sum(tau) - 1)^2, divided by its sum.
+    `gram` holds the dot products of the hull's points u_k, none of them 0. By non-negative least squares:
+    the minimum over tau >= 0 of norm(U tau)^2 + (sum(tau) - 1)^2, divided by its sum; in units
+    s_k = tau_k norm(u_k), so that points of very different norms lose nothing.
     """
-    gram = gram / gram.diagonal().min()
-    values, vectors = np.linalg.eigh(gram)
+    norms = np.sqrt(gram.diagonal())
+    values, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    tau, _ = nnls(np.vstack([root, np.ones(len(gram))]), np.append(np.zeros(len(gram)), 1.0))
-    weights: np.ndarray = tau / tau.sum()
-    return weights
+    bounds = norms.min() / norms
+    s, _ = nnls(np.vstack([root, bounds]), np.append(np.zeros(len(norms)), 1.0))
+    tau: np.ndarray = s * bounds / (s @ bounds)
+    return tau
 
 
 def _merge(models: Sequence[Model], how: str) -> Model:
@@ -114,7 +120,7 @@ def _merge(models: Sequence[Model], how: str) -> Model:
         tuple(first.heads.arrays.params[0, :-1]),
         classes,
         features,
-        np.result_type(*(model.heads.dtype for model in models)),
+        first.heads.dtype,
         fit_intercept=first.heads.fit_intercept,
         average=first.heads.average,
         multiclass=first.multiclass,
@@ -144,15 +150,16 @@ def _merge_head(
     head = heads.table[h]
     columns = range(head["first"], head["stop"])
     members = [
-        _Member(model.heads, slots[k], [sources[k][column] for column in columns])
+        _Member(model, slots[k], [sources[k][column] for column in columns])
         for k, model in enumerate(models)
         if heads.joint or sources[k][h][0] >= 0
     ]
     rows = [member.row for member in members]
     for name in ("learnt", "mistakes", "updates"):
         head[name] = sum(row[name] for row in rows)
-    for name in ("weighted", "radius", "best_bound"):
+    for name in ("weighted", "radius"):
         head[name] = max(row[name] for row in rows)
+    head["best_bound"] = max(member.best_bound for member in members)
     head["seen"] = sum(model.n_seen for model in models)
     head["since"] = head["seen"] - sum(row["seen"] - max(row["since"], 0) for row in rows)
 
@@ -170,9 +177,11 @@ def _merge_head(
 class _Member:
     """A hypothesis of one model as a point u = w / Lambda, column by column of the merged head."""
 
-    def __init__(self, heads: Heads, slots: np.ndarray, sources: Sequence[tuple[int, float]]) -> None:
+    def __init__(self, model: Model, slots: np.ndarray, sources: Sequence[tuple[int, float]]) -> None:
+        heads = model.heads
         self.heads, self.slots, self.sources = heads, slots, sources
         head = 0 if heads.joint else sources[0][0]
+        self.best_bound = np.atleast_1d(model.certificate().best_bound)[head]
         self.row, self.state = heads.table[head], heads.arrays.state[head]
         self.unit = self.row["coef_v"]
         self.slack = self.row["slack_v"] / self.unit if self.unit > 0.0 else 0.0
@@ -208,32 +217,50 @@ class _Point:
     """A mean of points: its weights, column by column, its norm, and what rounding may have done to it."""
 
     def __init__(self, heads: Heads, h: int, members: Sequence[_Member], how: str) -> None:
-        head, n_features = heads.table[h], heads.n_features
-        positions = range(head["stop"] - head["first"])
-
-        def points(position: int) -> np.ndarray:
-            return np.stack([member.column(position, n_features) for member in members])
-
+        head, eps = heads.table[h], LIMITS[heads.dtype].eps
+        self._members, self._n_features = members, heads.n_features
+        self._positions = range(head["stop"] - head["first"])
+        self.smallest = eps * head["radius"]
         gram = np.zeros((len(members), len(members)))
-        for position in positions:
-            column = points(position)
-            gram += column @ column.T
-        weights = {"certified": nearest_point(gram), "mean": np.full(len(members), 1.0 / len(members))}
-        self.tau = weights[how]
-        self.columns = [self.tau @ points(position) for position in positions]
-        self.norm = float(np.sqrt(sum(column @ column for column in self.columns)))
-        slacks, norms = np.array([m.slack for m in members]), np.array([m.norm for m in members])
-        self.slack = float(self.tau @ slacks)
-        self.length = float(self.tau @ norms)
-        self.smallest = LIMITS[heads.dtype].eps * head["radius"]
-        if self.norm <= self.smallest:
-            raise ValueError(
-                "these models cannot be merged: the origin lies in the hull of their hypotheses, so nothing "
-                "separates the examples of all of them"
-            )
-        lengths = {way: np.sqrt(max(tau @ gram @ tau, 0.0)) + tau @ slacks for way, tau in weights.items()}
-        lengths[how] = self.norm + self.slack
-        self.bounds = tuple(1.0 / max(lengths[way], self.smallest) for way in HOW)
+        for position in self._positions:
+            columns = self._points(position)
+            gram += columns @ columns.T
+        norms = np.sqrt(gram.diagonal())
+        if not norms.all():
+            raise _nothing_separates()
+        certified = self._certified(gram, norms)
+        mean = self._combined(np.full(len(members), 1.0 / len(members)))
+        self.tau, self.columns, self.norm, self.slack = certified if how == "certified" else mean
+        if self.norm <= max(eps, SMALLEST_NORM) * norms.min():
+            raise _nothing_separates()
+        self.length = float(self.tau @ np.array([member.norm for member in members]))
+        self.bounds = tuple(1.0 / max(norm + slack, self.smallest) for _, _, norm, slack in (certified, mean))
+
+    def _points(self, position: int) -> np.ndarray:
+        return np.stack([member.column(position, self._n_features) for member in self._members])
+
+    def _combined(self, tau: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], float, float]:
+        """The mean with weights tau: the weights, its columns, its norm, and its slack."""
+        columns = [tau @ self._points(position) for position in self._positions]
+        norm = float(np.sqrt(sum(column @ column for column in columns)))
+        return tau, columns, norm, float(tau @ np.array([member.slack for member in self._members]))
+
+    def _certified(
+        self, gram: np.ndarray, norms: np.ndarray
+    ) -> tuple[np.ndarray, list[np.ndarray], float, float]:
+        found = self._combined(nearest_point(gram))
+        # What rounding did to one model may outweigh what it brings: then the best one stays alone.
+        lengths = norms + np.array([member.slack for member in self._members])
+        if found[2] + found[3] <= lengths.min():
+            return found
+        return self._combined((np.arange(len(norms)) == lengths.argmin()).astype(float))
+
+
+def _nothing_separates() -> ValueError:
+    return ValueError(
+        "these models cannot be merged: the origin lies in the hull of their hypotheses, so nothing "
+        "separates the examples of all of them"
+    )
 
 
 def _merge_last(heads: Heads, h: int, members: Sequence[_Member], how: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,11 +12,9 @@ import scipy.sparse
 from maxcosine.certificate import Certificate, Merge
 from maxcosine.engine import Heads, joint, learn, norms, one_vs_rest, score
 from maxcosine.engine.learn import UNWEIGHTED
+from maxcosine.example import OneByOne
 from maxcosine.features import Features
 from maxcosine.rule import Rule
-
-# Weights of features that come by key have room to grow by this factor.
-GROWTH = 1.125
 
 MULTICLASS = ("ovr", "joint")
 
@@ -41,6 +40,7 @@ class Model:
     merge: Merge | None = None
     _read: dict[str, Any] = field(default_factory=dict, repr=False)
     """What was read off the heads since they last changed."""
+    _learner: OneByOne | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._labels = self.classes.tolist()
@@ -51,9 +51,14 @@ class Model:
         return self._codes.get(label)
 
     def label_of(self, scores: np.ndarray) -> Any:
-        """The class that the scores of one row, one a column, predict."""
-        codes = self.predicted_codes(self._told_apart(scores[None]))
-        return self._labels[codes[0]]
+        """The class that the scores of one row predict."""
+        return self._labels[self.predicted_codes(scores)[0]]
+
+    @property
+    def _one_by_one(self) -> OneByOne:
+        if self._learner is None:
+            self._learner = OneByOne(self.heads.dtype)
+        return self._learner
 
     @classmethod
     def create(
@@ -94,7 +99,7 @@ class Model:
         return int(self.heads.table["seen"].max())
 
     def copy(self) -> Model:
-        return replace(self, heads=self.heads.copy(), features=self.features.copy(), _read={})
+        return replace(self, heads=self.heads.copy(), features=self.features.copy(), _read={}, _learner=None)
 
     # Learning
 
@@ -113,9 +118,22 @@ class Model:
     def make_room(self) -> None:
         """There are weights for every feature that has come."""
         wanted = self.features.n_slots
-        if wanted > self.heads.n_features:
-            spare = 1.0 if self.features.index is None else GROWTH
-            self.heads.grow(int(spare * wanted))
+        if self.features.index is not None:
+            self.heads.reserve(wanted)
+        elif wanted > self.heads.n_features:
+            self.heads.grow(wanted)
+
+    def learn_one(self, x: Mapping[Any, Any], code: int, weight: float) -> None:
+        """Learn from one example of keys."""
+        self.changed()
+        x = x if isinstance(x, dict) else dict(x)
+        self._one_by_one.learn(self.heads, self.features.index_for(x), x, code, weight)
+
+    def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
+        """Scores of one example of keys, as `scores` gives them for one row."""
+        x = x if isinstance(x, dict) else dict(x)
+        index = self.features.index_for(x)
+        return self._told_apart(self._one_by_one.score(self.heads, index, x, as_points=self.as_points))
 
     def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
         """Classes that the model did not know, in the order in which they come.
@@ -275,15 +293,26 @@ class Model:
         """What is proven so far, of the hypothesis that predictions are made with."""
         if "certificate" not in self._read:
             heads = self.heads
-            certificate = self._certificate(heads.coef_sum, heads.norm, heads.bound, None)
+            last = heads.coef_sum, heads.norm, heads.bound, heads.rounding
+            certificate = self._certificate(*last, None)
             if heads.average:
-                averaged = heads.averaged_coef_sum, heads.averaged_norm, heads.averaged_bound
+                averaged = (
+                    heads.averaged_coef_sum,
+                    heads.averaged_norm,
+                    heads.averaged_bound,
+                    heads.averaged_rounding,
+                )
                 certificate = self._certificate(*averaged, certificate)
             self._read["certificate"] = certificate
         return self._read["certificate"]  # type: ignore[no-any-return]
 
     def _certificate(
-        self, coef_sum: np.ndarray, norm: np.ndarray, bound: np.ndarray, last: Certificate | None
+        self,
+        coef_sum: np.ndarray,
+        norm: np.ndarray,
+        bound: np.ndarray,
+        rounding: np.ndarray,
+        last: Certificate | None,
     ) -> Certificate:
         table = self.heads.table
         best_bound = np.maximum(table["best_bound"], bound)
@@ -302,6 +331,7 @@ class Model:
             norm=given(norm),
             bound=given(bound),
             best_bound=given(best_bound),
+            rounding=given(rounding),
             since=given(since),
             seen=given(table["seen"] - since),
             mistakes=given(table["mistakes"]),

@@ -217,7 +217,7 @@ class Rule:
         # No NaN may enter a model by way of the state: refused as a step that is none.
         finite = " and ".join([f"abs({name}) < inf" for name in names] or ["True"])
         source = (
-            f"def {self.function.__name__}(margin, sq_w, sq_x, coef_sum, state, params, move):\n"
+            f"def {self.function.__name__}_adapter(margin, sq_w, sq_x, coef_sum, state, params, move):\n"
             f"    keep, add, after = step(margin, sq_w, sq_x, coef_sum,"
             f" ({state}), {f'Params({params})' if params else '()'})\n"
             f"{unpack}"
@@ -233,7 +233,7 @@ class Rule:
             "__name__": self.function.__module__,
         }
         exec(compile(source, self.function.__code__.co_filename, "exec"), namespace)
-        adapter: Callable[..., None] = namespace[self.function.__name__]
+        adapter: Callable[..., None] = namespace[f"{self.function.__name__}_adapter"]
         return adapter
 
 

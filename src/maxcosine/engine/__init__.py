@@ -2,7 +2,6 @@
 
 from maxcosine.engine.heads import Heads, joint, norms, one_vs_rest
 from maxcosine.engine.learn import BadStep, learn
-from maxcosine.engine.one import OneRow
 from maxcosine.engine.rows import BadRow, canonical, check_indices, check_rows
 from maxcosine.engine.score import score
 
@@ -10,7 +9,6 @@ __all__ = [
     "BadRow",
     "BadStep",
     "Heads",
-    "OneRow",
     "canonical",
     "check_indices",
     "check_rows",

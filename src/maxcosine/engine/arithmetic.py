@@ -99,6 +99,14 @@ def add_row(weights: Any, constants: Any, h: int, slots: Any, x: Any, constant: 
     constants[h] += constants.dtype.type(factor * constant)
 
 
+@inline
+def add_debt(total: Any, constants: Any, h: int, slots: Any, x: Any, constant: float, factor: float) -> None:
+    """`add_row` for a factor that may be beyond the type of the weights; its product with x is not."""
+    for k in range(len(x)):
+        total[slots[k], h] += total.dtype.type(factor * np.float64(x[k]))
+    constants[h] += constants.dtype.type(factor * constant)
+
+
 @helper
 def pack(x: Any, order: Any, indptr: Any, indices: Any, data: Any) -> None:
     """The non-zeros of the dense rows named by `order`, as sparse rows."""

@@ -59,21 +59,26 @@ def exact_square_norm(heads: Any, h: int) -> Any:
     return total
 
 
+@inline
+def owe(total: Any, slot: Any, column: int, factor: float, weight: Any) -> None:
+    """Add factor * weight to a sum over time. The factor alone may be beyond float32."""
+    total[slot, column] += total.dtype.type(factor * np.float64(weight))
+
+
 @helper
 def forget(heads: Any, h: int) -> None:
     """w = 0, at the cost of what was written since it was last 0."""
     head = heads.table[h]
-    averaging = heads.total.shape[0] > 0
-    factor = heads.total.dtype.type(head["sum_scale"])
+    averaging, factor = heads.total.shape[0] > 0, head["sum_scale"]
     logged = 0 < head["logged"] <= heads.log.shape[1]
     for k in range(head["logged"] if logged else head["highest"] + 1):
         slot = np.int64(heads.log[h, k]) if logged else k
         for column in range(head["first"], head["stop"]):
             if averaging:
-                heads.total[slot, column] += factor * heads.v[slot, column]
+                owe(heads.total, slot, column, factor, heads.v[slot, column])
             heads.v[slot, column] = 0.0
     for column in range(head["first"], head["stop"]):
-        heads.total_bias[column] += factor * heads.bias[column]
+        heads.total_bias[column] += heads.bias.dtype.type(factor * heads.bias[column])
         heads.bias[column] = 0.0
     head["scale"] = 1.0
     head["sq_v"] = 0.0
@@ -92,12 +97,12 @@ def forget(heads: Any, h: int) -> None:
 def pay_debt(heads: Any, h: int) -> None:
     """Move S v into total; see Averaging above."""
     head = heads.table[h]
-    factor = heads.total.dtype.type(head["sum_scale"])
+    factor = head["sum_scale"]
     for slot in range(head["highest"] + 1):
         for column in range(head["first"], head["stop"]):
-            heads.total[slot, column] += factor * heads.v[slot, column]
+            owe(heads.total, slot, column, factor, heads.v[slot, column])
     for column in range(head["first"], head["stop"]):
-        heads.total_bias[column] += factor * heads.bias[column]
+        heads.total_bias[column] += heads.bias.dtype.type(factor * heads.bias[column])
     head["sum_scale"] = 0.0
 
 

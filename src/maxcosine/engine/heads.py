@@ -84,6 +84,9 @@ LIMITS = {
     ),
 }
 
+# Weights of features that come by key have room to grow by this factor.
+RESERVE = 1.125
+
 # Clearing slot by slot pays while the log is shorter than this share of the features.
 LOG_SHARE = 8
 
@@ -232,6 +235,11 @@ class Heads:
         arrays = [a if a is None else np.require(np.asarray(a), requirements="W") for a in self.arrays]
         self.arrays = Arrays(*arrays)._replace(rules=_entries(self.rule, len(self.table)))
 
+    def reserve(self, n_features: int) -> None:
+        """Make room for so many features, and an eighth more."""
+        if n_features > self.n_features:
+            self.grow(int(RESERVE * n_features))
+
     def grow(self, n_features: int) -> None:
         """Make room for more features; those there were keep their weights and slots."""
         old = self.arrays
@@ -343,6 +351,16 @@ class Heads:
         bound = _quotient(self.table["sum_coef"] / self.rounds, norm + slack)
         largest = _quotient(1.0, eps * self.table["radius"])
         return np.minimum(bound, largest)  # type: ignore[no-any-return]
+
+    @property
+    def rounding(self) -> np.ndarray:
+        """How far rounding may have taken the last hypotheses, relative to their norms."""
+        return _quotient(self.table["slack_v"], self.norm_v)
+
+    @property
+    def averaged_rounding(self) -> np.ndarray:
+        """How far rounding may have taken the averaged hypotheses, relative to their norms."""
+        return _quotient(self.table["sum_slack"] / self.rounds, self.averaged_norm) + LIMITS[self.dtype].eps
 
     @property
     def averaged_coef_sum(self) -> np.ndarray:

@@ -1,8 +1,7 @@
 """The few machine instructions that Numba does not write by itself.
 
-Ask for a weight before it is needed, call a rule by its address, drop the owner of an array, and
-work on four numbers at a time in one vector register. Each has a plain Python twin for
-NUMBA_DISABLE_JIT=1.
+Ask for a weight before it is needed, call a rule by its address, and work on four numbers at a time in
+one vector register. Each has a plain Python twin for NUMBA_DISABLE_JIT=1.
 """
 
 from __future__ import annotations
@@ -57,20 +56,6 @@ def _load_lanes(context: Any, builder: Any, array_type: Any, array: Any, indices
     pointer = _element(context, builder, array_type, array, indices)
     values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=dtype.bitwidth // 8)
     return builder.fpext(values, _VECTOR) if dtype == types.float32 else values
-
-
-@intrinsic
-def borrow(typingctx: Any, array: Any) -> Any:
-    """The same array without its owner: a kernel outlives none of its arguments, so that counting
-    references to them, which costs more than a short row, is not needed."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        view = context.make_array(sig.args[0])(context, builder, args[0])
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
-        view.parent = cgutils.get_null_value(view.parent.type)
-        return view._getvalue()
-
-    return array(array), codegen
 
 
 @intrinsic
@@ -210,9 +195,6 @@ def store_lanes(typingctx: Any, scores: Any, head: Any, lanes: Any) -> Any:
 
 
 if not JIT_ENABLED:
-
-    def borrow(array: Any) -> Any:
-        return array
 
     def prefetch(v: Any, slot: Any) -> None:
         pass

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from maxcosine.compiled import helper, inline, jit
+from maxcosine.compiled import borrow, helper, inline, jit
 from maxcosine.engine.arithmetic import BLOCK_VALUES, pack, score_four_heads, score_one_head
 from maxcosine.engine.heads import Heads
-from maxcosine.engine.native import LANES, borrow, prefetch, store_lanes
+from maxcosine.engine.native import LANES, prefetch, store_lanes
 from maxcosine.engine.rows import csr_arrays
 from maxcosine.engine.sweep import PREFETCH_FROM, ROWS_AHEAD, borrow_all
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import helper, inline, jit
+from maxcosine.compiled import borrow, helper, inline, jit
 from maxcosine.engine.arithmetic import (
     BLOCK_VALUES,
+    add_debt,
     add_row,
     highest_slot,
     is_canonical,
@@ -38,7 +39,7 @@ from maxcosine.engine.books import (
     shrink,
 )
 from maxcosine.engine.heads import Arrays
-from maxcosine.engine.native import LANES, borrow, call_rule, prefetch, store_lanes
+from maxcosine.engine.native import LANES, call_rule, prefetch, store_lanes
 
 # What ended a sweep.
 FINISHED, NOT_CANONICAL, BAD_ROW, BAD_STEP = 0, 1, 2, 3
@@ -150,7 +151,6 @@ def sweep(
         else:
             for h in range(0, v.shape[1], LANES):
                 store_lanes(scores, h, score_four_heads(slots, x, v, h))
-        highest = highest_slot(slots) if mapped else np.int64(slots[len(slots) - 1])
         if joint:
             sq_x *= 2.0
             rival = best_rival(scores, bias, constant, codes[row], table[0]["stop"])
@@ -191,12 +191,13 @@ def sweep(
                 if averaging:
                     head["sum_slack"] += debt_rounding(head, limits)
                     owed = -head["sum_scale"] * step
-                    add_row(total, total_bias, right, slots, x, constant, owed * y)
+                    add_debt(total, total_bias, right, slots, x, constant, owed * y)
                     if joint:
                         head["sum_slack"] += debt_rounding(head, limits)
-                        add_row(total, total_bias, rival, slots, x, constant, -owed)
+                        add_debt(total, total_bias, rival, slots, x, constant, -owed)
                 if logging:
                     remember_slots(log, h, head, slots)
+                highest = highest_slot(slots) if mapped else np.int64(slots[len(slots) - 1])
                 count_step(heads, limits, h, head, len(slots), highest, step, sq_x)
             head["seen"] += 1
             head["learnt"] += 1

@@ -13,7 +13,7 @@ from maxcosine.estimator.named import (
     PerceptronClassifier,
     ROMMAClassifier,
 )
-from maxcosine.estimator.online import OnlineClassifier
+from maxcosine.estimator.online import OnlineBase, OnlineClassifier
 
 __all__ = [
     "ALMAClassifier",
@@ -23,6 +23,7 @@ __all__ = [
     "MCPExactClassifier",
     "NAROMMAClassifier",
     "NORMAClassifier",
+    "OnlineBase",
     "OnlineClassifier",
     "PAClassifier",
     "PerceptronClassifier",

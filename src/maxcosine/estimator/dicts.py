@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length, column_or_1d
 
-from maxcosine.engine import BadRow, OneRow, check_rows
+from maxcosine.engine import BadRow, check_rows
 from maxcosine.estimator.labels import refuse_mixed_types
-from maxcosine.estimator.weights import one_weight
+from maxcosine.estimator.weights import check_class_weights, one_weight
 from maxcosine.features import Features
 from maxcosine.index import kind_of
 from maxcosine.model import Model
@@ -28,7 +30,6 @@ class DictLearner:
     _multiclass = True
 
     _model: Model
-    _scratch: OneRow
     _prepared_for: Any
 
     def learn_one(self: Any, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
@@ -48,32 +49,28 @@ class DictLearner:
             self.learn_many([x], [y], None if w == 1.0 else [w])
             return
         weight = 1.0 if w == 1.0 and not self.class_weight else one_weight(w, y, self.class_weight)
-        features, row = model.features, self._scratch
-        before = features.n_slots
-        row.make_room(len(x))
-        n = features.map_dict(x, row.slots, row.data, grow=True)
-        model.changed()
-        model.make_room()
+        before = model.features.n_slots
         try:
-            row.learn(model.heads, n, code, weight)
+            model.learn_one(x, code, weight)
         except BadRow as error:
-            features.truncate(before)
             raise _bad_example(x, error) from None
-        self.n_features_in_ = features.n_slots
+        if model.features.n_slots != before:
+            self.n_features_in_ = model.features.n_slots
 
     def _prepare(self: Any, model: Model) -> bool:
         """Whether `learn_one` may go straight to the kernel; what it relies on is checked once."""
         if not model.features.keyed or not model.rule.builtin:
             return False
-        settings = self._settings()
+        kind: Any = type(self)
+        settings = _settings_of(kind)(self.__dict__)
         if getattr(self, "_prepared_for", None) != settings:
             self._validate_params()
             self._refuse_balanced()
             self._refuse_changes(model)
+            check_class_weights(self.class_weight)
             model.heads.set_params(model.rule.make_params(self._rule()[1]))
-            self._prepared_for = settings
-        if getattr(self, "_scratch", None) is None:
-            self._scratch = OneRow(model.heads.dtype)
+            # Copies of dicts: they may be changed in place.
+            self._prepared_for = tuple(dict(s) if isinstance(s, dict) else s for s in settings)
         return True
 
     def learn_many(self: Any, X: Any, y: Any, w: Any = None) -> None:
@@ -125,12 +122,7 @@ class DictLearner:
             return None
         if not model.features.keyed:
             return self.predict_many([x]).tolist()[0]
-        if getattr(self, "_scratch", None) is None:
-            self._scratch = OneRow(model.heads.dtype)
-        row = self._scratch
-        row.make_room(len(x))
-        n = model.features.map_dict(x, row.slots, row.data, grow=False)
-        return model.label_of(row.score(model.heads, n, as_points=model.as_points))
+        return model.label_of(model.score_one(x))
 
     def predict_many(self: Any, X: Any) -> Any:
         """The class of each example, as an array; for a pandas frame, as a series.
@@ -161,6 +153,12 @@ class DictLearner:
         if model is not None:
             return model.heads.dtype
         return np.dtype("float64" if self.dtype is None else self.dtype)
+
+
+@cache
+def _settings_of(kind: Any) -> Any:
+    """What reads all parameters of an estimator of this class off its attributes."""
+    return itemgetter(*kind._get_param_names())
 
 
 def _is_frame(X: Any) -> bool:

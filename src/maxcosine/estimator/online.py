@@ -115,7 +115,7 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
             X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
             classes, codes = classes_and_codes(y)
             refuse_few_classes(classes)
-            weights = row_weights(y, sample_weight, self.class_weight, classes)
+            weights = row_weights(y, sample_weight, self.class_weight, classes, some=True)
             if not self.shuffle and self.passes == 1:
                 warn_if_sorted(codes, len(classes))
             features = Features(X.shape[1], getattr(self, "feature_names_in_", None))
@@ -207,20 +207,6 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
                 "class_weight='balanced' needs all labels at once, as fit has them; for a stream give "
                 "the weights themselves, class_weight={label: weight}, or sample_weight"
             )
-
-    def _settings(self) -> tuple[Any, ...]:
-        """What learning depends on, to be compared with what it was."""
-        rule, params = self._rule()
-        balanced = isinstance(self.class_weight, str)
-        return (
-            rule,
-            *params.items(),
-            self.average,
-            self.fit_intercept,
-            self.multiclass,
-            self.dtype,
-            balanced,
-        )
 
     def _refuse_changes(self, model: Model) -> None:
         """What cannot change between calls of partial_fit; the rule's parameters can."""

@@ -5,11 +5,13 @@ It grows with the features seen and never with the largest id. See `FeatureIndex
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from maxcosine.compiled import entry_of
 from maxcosine.index.kernels import (
     BAD_KEY,
     EMPTY,
@@ -17,9 +19,11 @@ from maxcosine.index.kernels import (
     FULL,
     FULLEST,
     Table,
+    find_ids,
+    find_names,
     map_dict,
-    map_rows,
-    rebuild,
+    place_ids,
+    place_names,
 )
 from maxcosine.index.native import CURSOR_LENGTH
 
@@ -34,22 +38,23 @@ KINDS = ("ids", "names")
 class FeatureIndex:
     """Slots 0, 1, 2, ... for features in the order in which they come.
 
-    `kind` is "ids" (whole numbers from 0 to 2^64 - 1) or "names" (str). Memory: for ids at most 21 bytes
-    a feature; for names at most 25 bytes and 1.125 times their letters, in UTF-8.
+    `kind` is "ids" (whole numbers from 0 to 2^64 - 1) or "names" (str). Memory: at most 25 bytes a
+    feature for ids; for names at most 25 bytes and 1.125 times their letters, in UTF-8.
     """
 
     def __init__(self, kind: str) -> None:
         if kind not in KINDS:
             raise ValueError(f"an index is of ids or of names, not of {kind!r}")
         self.kind = kind
-        self._count = 0
-        named = kind == "names"
-        self._table = Table(
-            places=np.full(SMALLEST_TABLE, EMPTY, np.int32),
-            ids=np.zeros(0 if named else SMALLEST_TABLE, np.uint64),
-            hashes=np.zeros(SMALLEST_TABLE if named else 0, np.uint32),
-            stops=np.zeros(SMALLEST_TABLE if named else 0, np.int64),
-            letters=np.zeros(8 * SMALLEST_TABLE if named else 0, np.uint8),
+        self.count = 0
+        """How many features there are."""
+        named = SMALLEST_TABLE if kind == "names" else 0
+        self.table = Table(
+            slots=np.full(SMALLEST_TABLE, EMPTY, np.int32),
+            shift=_shift(SMALLEST_TABLE),
+            ids=np.zeros(SMALLEST_TABLE - named, np.uint64),
+            starts=np.zeros(named, np.int64),
+            letters=np.zeros(8 * named, np.uint8),
         )
 
     @classmethod
@@ -62,11 +67,10 @@ class FeatureIndex:
     def slots_of(self, keys: Iterable[Any]) -> np.ndarray:
         """The slots of these different keys; those that are new get one."""
         given = list(keys) if self.named else np.asarray(keys, np.uint64)
-        _, slots, _ = self.map_rows(np.array([0, len(given)]), given, np.ones(len(given)), grow=True)
-        return slots.astype(np.int64)
+        return self._find(given, grow=True).astype(np.int64)
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     @property
     def named(self) -> bool:
@@ -75,33 +79,31 @@ class FeatureIndex:
     @property
     def nbytes(self) -> int:
         """Bytes that the index takes."""
-        return sum(part.nbytes for part in self._table)
+        return sum(part.nbytes for part in self.table)
 
     def keys(self) -> np.ndarray:
         """The features in the order of their slots: uint64, or str objects."""
         if not self.named:
-            ids: np.ndarray = self._table.ids[: self._count].copy()
+            ids: np.ndarray = self.table.ids[: self.count].copy()
             return ids
-        stops = self._table.stops[: self._count].tolist()
-        letters = self._table.letters.tobytes()
-        names = np.empty(self._count, object)
-        names[:] = [letters[start:stop].decode() for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
+        starts, letters = self.table.starts[: self.count + 1].tolist(), self.table.letters.tobytes()
+        names = np.empty(self.count, object)
+        names[:] = [letters[start:stop].decode() for start, stop in itertools.pairwise(starts)]
         return names
 
     def copy(self) -> FeatureIndex:
         twin = FeatureIndex(self.kind)
-        twin._count, twin._table = self._count, Table(*(part.copy() for part in self._table))
+        twin.count, twin.table = self.count, Table(*(part.copy() for part in self.table))
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
         # The places follow from the keys.
-        return {"kind": self.kind, "count": self._count, "keys": self._table._replace(places=None)}
+        return {"kind": self.kind, "count": self.count, "keys": self.table._replace(slots=None)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.kind, self._count = state["kind"], state["count"]
-        parts = [part if part is None else np.array(part) for part in state["keys"]]
-        self._table = Table(*parts)._replace(places=np.zeros(0, np.int32))
-        self._place(self._count)
+        self.kind, self.count = state["kind"], state["count"]
+        self.table = Table(*(None if part is None else np.array(part) for part in state["keys"]))
+        self._place(self.count)
 
     def map_rows(
         self, indptr: np.ndarray, keys: Any, data: np.ndarray, *, grow: bool
@@ -110,52 +112,44 @@ class FeatureIndex:
 
         Zeros are left out, and so are unknown keys, unless the index may grow.
         """
-        ids, letters, stops = np.zeros(0, np.uint64), np.zeros(1, np.uint8), np.zeros(0, np.int64)
+        if not np.all(data):
+            indptr, keys, data = _kept(data != 0.0, indptr, keys, data)
+        slots = self._find(keys, grow=grow)
+        if not grow and slots.min(initial=0) == EMPTY:
+            indptr, slots, data = _kept(slots != EMPTY, indptr, slots, data)
+        return indptr, slots.view(np.uint32), data
+
+    def _find(self, keys: Any, *, grow: bool) -> np.ndarray:
+        """The slots of the keys, EMPTY where unknown."""
+        kernel: Any = find_ids
+        given: tuple[Any, ...] = (keys,)
         if self.named:
-            letters, stops = _letters(keys)
-        else:
-            ids = np.ascontiguousarray(keys)
-        rows = len(indptr) - 1
-        out_indptr = np.zeros(rows + 1, np.int64)
-        out_slots, out_data = np.empty(len(data), np.uint32), np.empty_like(data)
-        done = 0
+            letters, starts = _letters(keys)
+            kernel, given = find_names, (letters.ctypes.data, starts)
+        slots, done = np.empty(len(keys), np.int32), 0
         while True:
-            done, self._count = map_rows(
-                self._table,
-                self._count,
-                grow,
-                done,
-                indptr,
-                ids,
-                letters.ctypes.data,
-                stops,
-                data,
-                out_indptr,
-                out_slots,
-                out_data,
-            )
-            if done == rows:
-                end = out_indptr[-1]
-                return out_indptr, out_slots[:end], out_data[:end]
-            self._make_room()
+            done, self.count = kernel(self.table, self.count, grow, done, *given, slots)
+            if done == len(slots):
+                return slots
+            self.make_room()
 
     def map_dict(self, x: dict[Any, Any], slots: np.ndarray, data: np.ndarray, *, grow: bool) -> int:
-        """Write slots and values of a dict; returns how many. Both arrays are as long as the dict."""
-        cursor = np.empty(CURSOR_LENGTH, np.int64)
-        before = self._count
+        """Write slots and values of a dict; returns how many. Both arrays are longer than the dict."""
+        before, cursor = self.count, np.empty(CURSOR_LENGTH, np.int64)
         while True:
-            fault, n, self._count = map_dict(
-                self._table, self.named, self._count, grow, id(x), slots, data, cursor
-            )
+            given = (self.table, self.named, self.count, grow, id(x), slots, data, cursor)
+            fault, n, self.count = _entry(data.dtype, given)(*given)
             if fault == FINISHED:
-                return n
+                return n  # type: ignore[no-any-return]
             if fault == FULL:
-                self._make_room()
+                self.make_room()
                 continue
             self.truncate(before)
-            raise self._bad_item(fault, *list(x.items())[n])
+            raise self.bad_item(fault, x, n)
 
-    def _bad_item(self, fault: int, key: Any, value: Any) -> Exception:
+    def bad_item(self, fault: int, x: dict[Any, Any], item: int) -> Exception:
+        """The error that says what is wrong with an item of a dict."""
+        key, value = list(x.items())[item]
         if fault != BAD_KEY:
             return bad_value(key, value)
         wanted = "a str" if self.named else "a whole number from 0 to 2^64 - 1"
@@ -166,34 +160,59 @@ class FeatureIndex:
 
     def truncate(self, count: int) -> None:
         """Forget the features that came after the first `count`."""
-        if count < self._count:
-            self._place(count, len(self._table.places))
-            self._count = count
+        if count < self.count:
+            self._place(count)
+            self.count = count
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
         """Lengthen what is full: the places, the arrays by slot, or else the letters."""
-        table, count = self._table, self._count
+        table, count = self.table, self.count
         if count >= MOST_FEATURES:
             raise OverflowError(f"an index holds at most {MOST_FEATURES:,} features")
-        by_slot = (table.hashes, table.stops) if self.named else (table.ids,)
-        if count >= FULLEST * len(table.places):
-            self._place(count, 2 * len(table.places))
-        elif count == len(by_slot[0]):
-            for part in by_slot:
-                part.resize(int(GROWTH * count), refcheck=False)
+        by_slot = table.starts if self.named else table.ids
+        if count >= FULLEST * len(table.slots):
+            self._place(count)
+            return
+        if count + self.named == len(by_slot):
+            by_slot.resize(int(GROWTH * len(by_slot)), refcheck=False)
         else:
             table.letters.resize(int(GROWTH * len(table.letters)), refcheck=False)
+        # Arrays that moved are in a new tuple, so that whoever remembers where they lay will notice.
+        self.table = Table(*table)
 
-    def _place(self, count: int, size: int = SMALLEST_TABLE) -> None:
-        while count >= FULLEST * size:
-            size *= 2
-        self._table = self._table._replace(places=None)  # the old places go before the new ones come
-        self._table = self._table._replace(places=np.full(size, EMPTY, np.int32))
-        rebuild(self._table, count, self._table.letters.ctypes.data)
+    def _place(self, count: int) -> None:
+        """Places for the first `count` keys, and for more."""
+        n_places = SMALLEST_TABLE
+        while count >= FULLEST * n_places:
+            n_places *= 2
+        self.table = self.table._replace(slots=None)  # the old places go before the new ones come
+        self.table = self.table._replace(slots=np.full(n_places, EMPTY, np.int32), shift=_shift(n_places))
+        (place_names if self.named else place_ids)(self.table, count)
+
+
+_ENTRIES: dict[np.dtype, Any] = {}
+
+
+def _entry(dtype: np.dtype, given: tuple[Any, ...]) -> Any:
+    """`map_dict` compiled for values of this type; the other types are always the same."""
+    if dtype not in _ENTRIES:
+        _ENTRIES[dtype] = entry_of(map_dict, *given)
+    return _ENTRIES[dtype]
+
+
+def _shift(n_places: int) -> np.ndarray:
+    return np.array([64 - (n_places.bit_length() - 1)])
+
+
+def _kept(mask: np.ndarray, indptr: np.ndarray, keys: Any, data: np.ndarray) -> tuple[Any, Any, Any]:
+    """CSR arrays with the values that the mask names."""
+    before = np.concatenate([[0], np.cumsum(mask)])
+    keys = keys[mask] if isinstance(keys, np.ndarray) else list(itertools.compress(keys, mask))
+    return before[indptr], keys, data[mask]
 
 
 def _letters(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """All names as UTF-8, one after another, and where each ends."""
+    """All names as UTF-8, one after another, and where each begins, and the last ends."""
     text = "".join(names)
     if text.isascii():
         sizes: Iterable[int] = map(len, names)
@@ -203,7 +222,9 @@ def _letters(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         sizes, raw = map(len, parts), b"".join(parts)
     # One byte more, so that even no letters have an address.
     letters = np.frombuffer(raw + b"\0", np.uint8)
-    return letters, np.cumsum(np.fromiter(sizes, np.int64, len(names)))
+    starts = np.zeros(len(names) + 1, np.int64)
+    np.cumsum(np.fromiter(sizes, np.int64, len(names)), out=starts[1:])
+    return letters, starts
 
 
 def kind_of(x: Mapping[Any, Any]) -> str:

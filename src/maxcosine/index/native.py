@@ -10,6 +10,7 @@ import ctypes
 import itertools
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -20,7 +21,7 @@ from maxcosine.compiled import JIT_ENABLED
 POSITION, KEY, VALUE, SIZE = 0, 1, 2, 3
 CURSOR_LENGTH = 4
 
-_I8, _I32, _I64, _DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_I32, _I64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _OBJECT = cgutils.voidptr_t
 
 
@@ -92,15 +93,51 @@ def failed(typingctx: Any) -> Any:
     return types.boolean(), codegen
 
 
+def _load(builder: Any, address: Any, bits: int) -> Any:
+    """So many bits from an address that need not be a multiple of anything, as 64 bits."""
+    stored = ir.IntType(bits)
+    value = builder.load(builder.inttoptr(address, stored.as_pointer()), align=1)
+    return value if bits == _I64.width else builder.zext(value, _I64)
+
+
 @intrinsic
-def byte_at(typingctx: Any, address: Any, k: Any) -> Any:
-    """The k-th byte from an address."""
+def word_at(typingctx: Any, address: Any) -> Any:
+    """Eight bytes from an address."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointer = builder.inttoptr(args[0], _I8.as_pointer())
-        return builder.load(builder.gep(pointer, [args[1]]))
+        return _load(builder, args[0], 64)
 
-    return types.uint8(address, k), codegen
+    return types.uint64(address), codegen
+
+
+@intrinsic
+def half_word_at(typingctx: Any, address: Any) -> Any:
+    """Four bytes from an address."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _load(builder, args[0], 32)
+
+    return types.uint64(address), codegen
+
+
+@intrinsic
+def byte_at(typingctx: Any, address: Any) -> Any:
+    """The byte at an address."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _load(builder, args[0], 8)
+
+    return types.uint64(address), codegen
+
+
+@intrinsic
+def pointer_to(typingctx: Any, address: Any) -> Any:
+    """An address as a pointer."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(address), codegen
 
 
 if not JIT_ENABLED:
@@ -147,5 +184,11 @@ if not JIT_ENABLED:
         _errors.clear()
         return occurred
 
-    def byte_at(address: Any, k: Any) -> int:
-        return ctypes.c_uint8.from_address(int(address) + int(k)).value
+    def word_at(address: Any) -> Any:
+        return np.uint64(ctypes.c_uint64.from_address(int(address)).value)
+
+    def half_word_at(address: Any) -> Any:
+        return np.uint64(ctypes.c_uint32.from_address(int(address)).value)
+
+    def byte_at(address: Any) -> Any:
+        return np.uint64(ctypes.c_uint8.from_address(int(address)).value)

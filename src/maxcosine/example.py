@@ -1,0 +1,219 @@
+"""One example at a time: from a dict to the heads in one compiled call.
+
+To call a kernel from Python costs about as much for each array that it is given as to learn from a
+feature. So the kernels here are given one array, of where all the others lie: it is made anew whenever
+one of them moves.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import carray
+
+from maxcosine.compiled import JIT_ENABLED, entry_of, inline, jit_holding_lock
+from maxcosine.engine import Heads
+from maxcosine.engine.heads import HEAD, LIMITS, Arrays, Limits
+from maxcosine.engine.learn import refused
+from maxcosine.engine.score import score_rows
+from maxcosine.engine.sweep import sweep
+from maxcosine.index import FeatureIndex
+from maxcosine.index.kernels import FINISHED, FULL, Table, map_dict
+from maxcosine.index.native import CURSOR_LENGTH, pointer_to
+
+# What ended a call, beside what ends a mapping: there are more features than weights, or the sweep
+# ended early.
+NO_WEIGHTS, REFUSED = 10, 11
+
+# Each array is known by its address and its shape.
+_PLACE = 3
+_N_HEADS, _N_TABLE = len(Arrays._fields), len(Table._fields)
+
+
+def _whereabouts(arrays: tuple[Any, ...]) -> Any:
+    """Where arrays lie, as the kernels read it; as plain Python, the arrays themselves."""
+    if not JIT_ENABLED:
+        return arrays
+    places = np.zeros(_PLACE * len(arrays), np.int64)
+    for k, array in enumerate(arrays):
+        places[_PLACE * k : _PLACE * k + 1 + array.ndim] = array.ctypes.data, *array.shape
+    return places
+
+
+@inline
+def vector_at(places: Any, k: int, dtype: Any) -> Any:
+    return carray(pointer_to(places[_PLACE * k]), (places[_PLACE * k + 1],), dtype)
+
+
+@inline
+def matrix_at(places: Any, k: int, dtype: Any) -> Any:
+    shape = (places[_PLACE * k + 1], places[_PLACE * k + 2])
+    return carray(pointer_to(places[_PLACE * k]), shape, dtype)
+
+
+@inline
+def heads_at(places: Any, like: Any) -> Any:
+    """The arrays of the heads, whose weights have the type of `like`."""
+    return Arrays(
+        matrix_at(places, 0, like.dtype),
+        vector_at(places, 1, like.dtype),
+        matrix_at(places, 2, like.dtype),
+        vector_at(places, 3, like.dtype),
+        vector_at(places, 4, HEAD),
+        matrix_at(places, 5, np.float64),
+        matrix_at(places, 6, np.float64),
+        vector_at(places, 7, np.uint64),
+        matrix_at(places, 8, np.uint64),
+    )
+
+
+@inline
+def table_at(places: Any) -> Any:
+    return Table(
+        vector_at(places, _N_HEADS, np.int32),
+        vector_at(places, _N_HEADS + 1, np.int64),
+        vector_at(places, _N_HEADS + 2, np.uint64),
+        vector_at(places, _N_HEADS + 3, np.int64),
+        vector_at(places, _N_HEADS + 4, np.uint8),
+    )
+
+
+if not JIT_ENABLED:
+
+    def heads_at(places: Any, like: Any) -> Any:
+        return Arrays(*places[:_N_HEADS])
+
+    def table_at(places: Any) -> Any:
+        return Table(*places[_N_HEADS:])
+
+
+@inline
+def limits_of(numbers: Any) -> Any:
+    return Limits(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
+
+
+@jit_holding_lock
+def learn_dict(
+    places: Any,
+    numbers: Any,
+    slots: Any,
+    data: Any,
+    mapping: int,
+    named: bool,
+    count: int,
+    code: int,
+    weight: float,
+) -> tuple[int, int, int, int]:
+    """Learn from the dict at address `mapping`.
+
+    Returns what ended it, the item or the head at fault, how many keys there are, and what ended the
+    sweep.
+    """
+    heads, table = heads_at(places, data), table_at(places)
+    cursor = np.empty(CURSOR_LENGTH, np.int64)
+    fault, n, count = map_dict(table, named, count, True, mapping, slots, data, cursor)
+    if fault != FINISHED:
+        return fault, n, count, 0
+    if count > heads.v.shape[0]:
+        return NO_WEIGHTS, n, count, 0
+    indptr, order, codes = np.zeros(2, np.int64), np.zeros(1, np.int64), np.full(1, code)
+    indptr[1] = n
+    weights = np.full(0 if weight == 1.0 else 1, weight)
+    _, swept, head = sweep(
+        indptr, slots, data, order, codes, weights, True, numbers[6], limits_of(numbers), heads
+    )
+    return (FINISHED if swept == 0 else REFUSED), (n if swept == 0 else head), count, swept
+
+
+@jit_holding_lock
+def score_dict(
+    places: Any,
+    numbers: Any,
+    slots: Any,
+    data: Any,
+    mapping: int,
+    named: bool,
+    count: int,
+    as_points: bool,
+    out: Any,
+) -> tuple[int, int]:
+    """Scores of the dict at address `mapping`; returns what ended it, and the item at fault."""
+    cursor = np.empty(CURSOR_LENGTH, np.int64)
+    fault, n, _ = map_dict(table_at(places), named, count, False, mapping, slots, data, cursor)
+    if fault == FINISHED:
+        indptr = np.zeros(2, np.int64)
+        indptr[1] = n
+        score_rows(indptr, slots, data, numbers[6], as_points, heads_at(places, data), out)
+    return fault, n
+
+
+@cache
+def _entries(dtype: np.dtype) -> dict[Any, Any]:
+    """The kernels compiled for weights of this type; the other types are always the same."""
+    return {}
+
+
+class OneByOne:
+    """Learns from dicts, and scores them, with the heads and the index of one model."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self._slots = np.empty(1, np.uint32)
+        self._data = np.empty(1, dtype)
+        self._numbers = np.array([*LIMITS[dtype], 0.0])
+        self._entries = _entries(dtype)
+        self._arrays: Any = None
+        self._table: Any = None
+        self._places: Any = None
+
+    def __reduce__(self) -> Any:
+        # Addresses mean nothing elsewhere.
+        return OneByOne, (self._data.dtype,)
+
+    def _given(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any]) -> tuple[Any, ...]:
+        """What every kernel here is given first."""
+        if len(x) >= len(self._slots):
+            # One more than there are values: what is written and not kept may come last.
+            self._slots = np.empty(2 * len(x) + 1, np.uint32)
+            self._data = np.empty(2 * len(x) + 1, self._data.dtype)
+        if heads.arrays is not self._arrays or index.table is not self._table:
+            # Whoever moves an array makes a new tuple.
+            self._arrays, self._table = heads.arrays, index.table
+            self._places = _whereabouts((*heads.arrays, *index.table))
+            self._numbers[-1] = 1.0 if heads.fit_intercept else 0.0
+        return self._places, self._numbers, self._slots, self._data, id(x), index.named, index.count
+
+    def _entry(self, name: str, kernel: Any, given: tuple[Any, ...]) -> Any:
+        entry = self._entries.get(name)
+        if entry is None:
+            entry = self._entries[name] = entry_of(kernel, *given)
+        return entry
+
+    def learn(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
+        """Learn from an example; index and heads grow with it. A refused one changes nothing."""
+        before = index.count
+        while True:
+            given = (*self._given(heads, index, x), code, weight)
+            fault, at, index.count, swept = self._entry("learn", learn_dict, given)(*given)
+            if fault == FINISHED:
+                return
+            if fault == FULL:
+                index.make_room()
+            elif fault == NO_WEIGHTS:
+                heads.reserve(index.count)
+            else:
+                index.truncate(before)
+                if fault == REFUSED:
+                    values = np.array([value for value in x.values() if value], heads.dtype)
+                    raise refused(heads, swept, values, 0, at)
+                raise index.bad_item(fault, x, at)
+
+    def score(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], *, as_points: bool) -> np.ndarray:
+        """Scores of an example, one a column of the weights."""
+        out = np.empty((1, heads.n_columns))
+        given = (*self._given(heads, index, x), as_points, out)
+        fault, at = self._entry("score", score_dict, given)(*given)
+        if fault != FINISHED:
+            raise index.bad_item(fault, x, at)
+        return out

@@ -1,0 +1,257 @@
+"""What slots stand for: columns, the columns that were written, or keys; and how models share them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxcosine import FeatureIndex
+from maxcosine.features import Features, union
+
+FLOAT = np.dtype(np.float64)
+
+
+def rows(mapped):
+    """The non-zeros of each row, as (slot, value) in the order in which they are stored."""
+    pairs = list(zip(mapped.indices.tolist(), mapped.data.tolist(), strict=True))
+    return [pairs[start:stop] for start, stop in itertools.pairwise(mapped.indptr.tolist())]
+
+
+def csr(*given_rows):
+    return scipy.sparse.csr_array(np.array(given_rows, np.float64))
+
+
+def columns(n=4, names=None):
+    return Features(n, None if names is None else np.array(list(names), object))
+
+
+def written(n, *used, names=None):
+    """Columns, sparse: only those used have slots."""
+    features = columns(n, names)
+    features.make_sparse(np.array(used))
+    return features
+
+
+def by_key(*keys):
+    kind = "names" if any(isinstance(key, str) for key in keys) else "ids"
+    return Features(None, index=FeatureIndex.of(keys, kind))
+
+
+# Columns
+
+
+def test_columns_are_their_own_slots():
+    features, X = columns(4), csr([0, 1, 0, 2], [3, 0, 0, 0])
+    assert features.map(X, grow=True) is X
+    assert (features.n_slots, features.n_features) == (4, 4)
+    assert features.keys().tolist() == features.slot_keys().tolist() == [0, 1, 2, 3]
+    assert (features.keyed, features.sparse, features.by_name) == (False, False, False)
+
+
+def test_columns_are_known_by_their_names_if_they_have_any():
+    features = columns(3, "abc")
+    assert features.keys().tolist() == ["a", "b", "c"]
+    assert features.by_name
+
+
+def test_columns_become_more_and_never_fewer():
+    features = columns(2, "ab")
+    features.widen(3, np.array(["a", "b", "c"], object))
+    assert rows(features.map_dicts([{"c": 1.0}], FLOAT, grow=True)) == [[(2, 1.0)]]
+    features.widen(2, features.names)
+    assert features.n_features == 3
+
+
+@pytest.mark.parametrize("names", [None, "abcd"])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_dicts_of_columns_are_rows(names, data):
+    X = np.array(data.draw(st.lists(st.lists(st.sampled_from([0, 0, 1, -2.5]), min_size=4, max_size=4))))
+    X = X.reshape(-1, 4).astype(float)
+    keys = range(4) if names is None else names
+    order = data.draw(st.permutations(range(4)))
+    examples = [{keys[column]: row[column] for column in order} for row in X.tolist()]
+    mapped = columns(4, names).map_dicts(examples, FLOAT, grow=True)
+    assert mapped.shape == X.shape
+    assert rows(mapped) == rows(csr(*X)) if len(X) else rows(mapped) == []
+
+
+@pytest.mark.parametrize("features", [columns(3, "abc"), columns(3), written(3, 1), written(3, names="abc")])
+@pytest.mark.parametrize("key", ["d", 3, -1, None, 1.5, ("a",)])
+def test_unknown_column_is_left_out_or_refused(features, key):
+    known = "b" if features.by_name else 1
+    mapped = features.map_dicts([{known: 0.0, key: 1.0}], FLOAT, grow=False)
+    assert rows(mapped) == [[]]
+    with pytest.raises(
+        ValueError, match=r"the feature .* is none of the 3 columns that this model was fitted"
+    ):
+        features.map_dicts([{known: 2.0}, {known: 1.0, key: 1.0}], FLOAT, grow=True)
+
+
+@pytest.mark.parametrize(
+    "value", [None, "red", "1", b"1", [1.0], 1j, 10**400], ids=lambda value: repr(value)[:9]
+)
+def test_value_of_a_column_that_is_no_number_is_refused(value):
+    with pytest.raises(TypeError, match=r"value of feature 2 is .*, which is no number"):
+        columns(3).map_dicts([{1: 1.0, 2: value}], FLOAT, grow=True)
+
+
+# Columns, sparse
+
+
+def test_sparse_columns_have_slots_only_where_they_were_written():
+    features = written(5, 3, 1)
+    assert (features.n_slots, features.n_features) == (2, 5)
+    assert features.slot_keys().tolist() == [3, 1]
+    assert features.keys().tolist() == list(range(5))
+    assert features.sparse
+    X = csr([1, 2, 0, 4, 0], [0, 0, 0, 0, 5])
+    assert rows(features.map(X, grow=False)) == [[(1, 2.0), (0, 4.0)], []]
+    assert features.n_slots == 2
+    assert rows(features.map(X, grow=True)) == [[(2, 1.0), (1, 2.0), (0, 4.0)], [(3, 5.0)]]
+    assert features.slot_keys().tolist() == [3, 1, 0, 4]
+    features.truncate(2)
+    assert features.slot_keys().tolist() == [3, 1]
+
+
+def test_sparse_columns_keep_their_names():
+    features = written(4, 2, names="abcd")
+    assert features.slot_keys().tolist() == ["c"]
+    assert rows(features.map_dicts([{"d": 1.0, "c": 2.0}], FLOAT, grow=True)) == [[(0, 2.0), (1, 1.0)]]
+    assert features.slot_keys().tolist() == ["c", "d"]
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array])
+def test_rows_of_any_storage_are_mapped_alike(index, storage):
+    features = written(5, 3, 1)
+    X = csr([1, 2, 0, 4, 0])
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    X = X if storage is scipy.sparse.csr_array else X.toarray()
+    assert rows(features.map(X, grow=True)) == [[(2, 1.0), (1, 2.0), (0, 4.0)]]
+
+
+# Keys
+
+
+def test_keys_get_slots_as_they_come():
+    features = Features.by_key("names")
+    assert features.keyed
+    assert features.n_columns is None
+    assert rows(features.map_dicts([{"b": 1.0, "a": 0.0}, {}, {"a": 2.0, "b": 3.0}], FLOAT, grow=True)) == [
+        [(0, 1.0)],
+        [],
+        [(1, 2.0), (0, 3.0)],
+    ]
+    assert features.keys().tolist() == features.slot_keys().tolist() == ["b", "a"]
+    assert features.n_slots == features.n_features == 2
+    assert rows(features.map_dicts([{"c": 1.0, "a": 1.0}], FLOAT, grow=False)) == [[(1, 1.0)]]
+    assert features.n_slots == 2
+
+
+def test_rows_and_dicts_of_the_same_keys_get_the_same_slots():
+    names = np.array(["x", "y", "z"], object)
+    X = csr([0, 1, 2], [3, 0, 0])
+    frame, dicts = Features.by_key("names"), Features.by_key("names")
+    examples = [{"y": 1.0, "z": 2.0}, {"x": 3.0}]
+    assert rows(frame.map(X, names, grow=True)) == rows(dicts.map_dicts(examples, FLOAT, grow=True))
+    assert frame.keys().tolist() == dicts.keys().tolist()
+    numbers, ids = Features.by_key("ids"), Features.by_key("ids")
+    examples = [{1: 1.0, 2: 2.0}, {0: 3.0}]
+    assert rows(numbers.map(X, grow=True)) == rows(ids.map_dicts(examples, FLOAT, grow=True))
+
+
+def test_columns_without_names_are_refused_where_features_have_names():
+    with pytest.raises(ValueError, match="knows its features by name, and the columns of X have none"):
+        by_key("a").map(csr([1.0, 2.0]), grow=True)
+
+
+@pytest.mark.parametrize("first", ["ids", "names"])
+def test_first_key_says_what_kind_of_keys_there_are(first):
+    for x, kind in (({"a": 1.0}, "names"), ({7: 1.0}, "ids")):
+        features = Features.by_key(first)
+        features.map_dicts([{}], FLOAT, grow=True)
+        assert features.keys().tolist() == []
+        features.map_dicts([{}, x], FLOAT, grow=True)
+        assert features.index.kind == kind
+        assert features.keys().tolist() == list(x)
+
+
+@pytest.mark.parametrize(
+    "features", [Features.by_key("names"), Features.by_key("ids"), by_key("a"), by_key(7)]
+)
+def test_looking_up_keys_changes_nothing(features):
+    before = features.index.kind, features.keys().tolist()
+    for x in ({}, {"a": 1.0, "b": 1.0}, {7: 1.0, 8: 1.0}):
+        if not before[1] or type(before[1][0]) in map(type, x):
+            mapped = features.map_dicts([x], FLOAT, grow=False)
+            assert rows(mapped) == [[(0, 1.0)] if before[1] else []]
+            assert (features.index.kind, features.keys().tolist()) == before
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_have_the_type_of_the_weights(dtype):
+    for features in (Features.by_key("ids"), columns(3), written(3, 1)):
+        mapped = features.map_dicts([{1: 0.1, 2: True}], np.dtype(dtype), grow=True)
+        assert mapped.dtype == dtype
+        assert mapped.data.tolist() == [dtype(0.1), 1.0]
+
+
+@pytest.mark.parametrize("make", [lambda: by_key("a", "b"), lambda: by_key(5, 0), lambda: written(9, 5, 0)])
+def test_copy_is_independent(make):
+    features = make()
+    copied, key = features.copy(), "c" if features.by_name else 8
+    copied.map_dicts([{key: 1.0}], FLOAT, grow=True)
+    assert copied.slot_keys().tolist() == [*features.slot_keys().tolist(), key]
+    assert features.n_slots == 2
+
+
+# The features of several models
+
+
+NUMBERED = {
+    "columns": lambda keys: columns(12),
+    "sparse columns": lambda keys: written(12, *keys),
+    "ids": lambda keys: by_key(*keys),
+}
+NAMED = {
+    "columns": lambda keys: columns(len(keys), keys),
+    "sparse columns": lambda keys: written(len(keys), *range(len(keys))[::2], names=keys),
+    "names": lambda keys: by_key(*keys),
+}
+some_numbers = st.lists(st.integers(0, 11), min_size=1, max_size=6, unique=True)
+some_names = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6, unique=True)
+
+
+@pytest.mark.parametrize(("kinds", "some_keys"), [(NUMBERED, some_numbers), (NAMED, some_names)])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_union_knows_every_feature_by_its_own_key(kinds, some_keys, data):
+    models = [
+        kinds[kind](data.draw(some_keys))
+        for kind in data.draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=4))
+    ]
+    before = [features.slot_keys().tolist() for features in models]
+    together, slots = union(models)
+    assert together.by_name == (kinds is NAMED)
+    assert together.keyed == any(features.keyed for features in models)
+    for features, places, keys in zip(models, slots, before, strict=True):
+        assert together.slot_keys()[places].tolist() == features.slot_keys().tolist() == keys
+    known = {
+        key for features in models for key in (features.slot_keys() if together.keyed else features.keys())
+    }
+    assert set(together.keys().tolist()) == known
+    assert len(together.keys()) == len(known)
+
+
+def test_union_of_names_and_numbers_is_refused():
+    for named, numbered in itertools.product(
+        (by_key("a"), columns(2, "ab")), (by_key(1), columns(2), written(2, 1))
+    ):
+        with pytest.raises(ValueError, match="model 0 knows its features by name and model 2 by number"):
+            union([named, named, numbered])
+        with pytest.raises(ValueError, match="model 1 knows its features by name and model 0 by number"):
+            union([numbered, named])
