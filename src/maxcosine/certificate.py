@@ -120,8 +120,8 @@ class Certificate:
         """How many mistakes can still come, if a separator of this margin exists.
 
         For examples past and future separated with `margin`, and future examples no longer than
-        `radius` (both in the space of the certificate), at most
-        radius^2 (1 / margin^2 - ell^2), with the rule's own ell.
+        `radius` (both in the space of the certificate: jointly, an example is sqrt(2) times as long as its
+        features), at most radius^2 (1 / margin^2 - ell^2), with the rule's own ell.
         It is nan where the certificate refutes the margin: it is above `margin_ceiling`.
         """
         if self.weighted:

@@ -66,6 +66,7 @@ def heads_at(places: Any, like: Any) -> Any:
         matrix_at(places, 6, np.float64),
         vector_at(places, 7, np.uint64),
         matrix_at(places, 8, np.uint64),
+        vector_at(places, 9, np.int64),
     )
 
 
@@ -207,13 +208,14 @@ class OneByOne:
                 if fault == REFUSED:
                     values = np.array([value for value in x.values() if value], heads.dtype)
                     raise refused(heads, swept, values, 0, at)
-                raise index.bad_item(fault, x, at)
+                x = index.mended(fault, x, at)
 
     def score(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], *, as_points: bool) -> np.ndarray:
         """Scores of an example, one a column of the weights."""
         out = np.empty((1, heads.n_columns))
-        given = (*self._given(heads, index, x), as_points, out)
-        fault, at = self._entry("score", score_dict, given)(*given)
-        if fault != FINISHED:
-            raise index.bad_item(fault, x, at)
-        return out
+        while True:
+            given = (*self._given(heads, index, x), as_points, out)
+            fault, at = self._entry("score", score_dict, given)(*given)
+            if fault == FINISHED:
+                return out
+            x = index.mended(fault, x, at)

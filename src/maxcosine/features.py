@@ -89,31 +89,36 @@ class Features:
             return self.keys()[self.index.keys().astype(np.int64)]
         return self.keys()
 
-    def truncate(self, n_slots: int) -> None:
-        """Forget the keys that came after the first `n_slots`; columns stay."""
-        if self.index is not None:
-            self.index.truncate(n_slots)
+    def restore(self, index: FeatureIndex | None, n_slots: int) -> None:
+        """Forget the keys that came since the index was this one, with so many; columns stay."""
+        self.index = index
+        if index is not None:
+            index.truncate(n_slots)
 
     # Rows
 
-    def map(self, X: Any, names: np.ndarray | None = None, *, grow: bool) -> Any:
+    def map(self, X: Any, keys: np.ndarray | None = None, *, grow: bool) -> Any:
         """Rows of columns as rows of slots; unknown features are left out unless there may be more.
 
-        X, canonical CSR or dense, has columns called `names`, or known by their numbers.
+        X, canonical CSR or dense, has columns that are called by these names or ids, or that are known by
+        their numbers.
         """
         if self.index is None:
             return X
         X = scipy.sparse.csr_array(X)
-        if self.index.named:
-            if names is None:
-                raise ValueError(
-                    "this model knows its features by name, and the columns of X have none; give a data "
-                    "frame, or dicts to learn_many and predict_many"
-                )
-            keys: Any = names[X.indices].tolist()
+        by_name = keys is not None and keys.dtype == object
+        if self.keyed and by_name != self.index.named and not self.undecided:
+            here, there = ("name", "no names") if self.index.named else ("number", "names")
+            raise ValueError(
+                f"this model knows its features by {here}, and the columns of X have {there}; give a data "
+                "frame whose columns are called as the features are, or dicts to learn_many and predict_many"
+            )
+        if self.keyed and keys is not None:
+            given: Any = keys[X.indices]
+            given = given.tolist() if by_name else given
         else:
-            keys = np.ascontiguousarray(X.indices).view(np.dtype(f"u{X.indices.itemsize}"))
-        return self._slot_rows(*self.index.map_rows(X.indptr, keys, X.data, grow=grow))
+            given = np.ascontiguousarray(X.indices).view(np.dtype(f"u{X.indices.itemsize}"))
+        return self._slot_rows(*self.index.map_rows(X.indptr, given, X.data, grow=grow))
 
     def map_dicts(self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool) -> Any:
         """Examples as rows of slots; unknown features are left out unless there may be more."""
@@ -128,14 +133,16 @@ class Features:
 
     def map_dict(self, x: Mapping[Any, Any], slots: np.ndarray, data: np.ndarray, *, grow: bool) -> int:
         """Slots and values of an example of keys, into arrays that are long enough; returns how many."""
-        x = x if isinstance(x, dict) else dict(x)
-        return self.index_for(x).map_dict(x, slots, data, grow=grow)
+        return self.index_for(x, grow=grow).map_dict(plain_dict(x), slots, data, grow=grow)
 
-    def index_for(self, x: Mapping[Any, Any]) -> FeatureIndex:
+    def index_for(self, x: Mapping[Any, Any], *, grow: bool) -> FeatureIndex:
         """The index that the keys of an example are in; as long as it is empty, it is of any kind."""
         assert self.index is not None
         if self.index.count == 0 and x and kind_of(x) != self.index.kind:
-            self.index = FeatureIndex(kind_of(x))
+            empty = FeatureIndex(kind_of(x))
+            if not grow:
+                return empty
+            self.index = empty
         return self.index
 
     def _rows_of_columns(
@@ -175,6 +182,11 @@ class Features:
         return self._read["places"]  # type: ignore[no-any-return]
 
 
+def plain_dict(x: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The same items in a dict that is nothing else: others may have an order of their own."""
+    return x if type(x) is dict else dict(x)
+
+
 def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]:
     """The features of several models, and for each model where its slots are among them."""
     kinds = [None if features.undecided else features.by_name for features in all_features]
@@ -201,9 +213,9 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
 
 
 def _number(key: Any, value: Any) -> float:
-    if isinstance(value, str):
+    if isinstance(value, (str, bytes)):
         raise bad_value(key, value)
     try:
         return float(value)
-    except TypeError:
+    except (TypeError, OverflowError):
         raise bad_value(key, value) from None

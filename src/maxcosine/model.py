@@ -13,7 +13,7 @@ from maxcosine.certificate import Certificate, Merge
 from maxcosine.engine import Heads, joint, learn, norms, one_vs_rest, score
 from maxcosine.engine.learn import UNWEIGHTED
 from maxcosine.example import OneByOne
-from maxcosine.features import Features
+from maxcosine.features import Features, plain_dict
 from maxcosine.rule import Rule
 
 MULTICLASS = ("ovr", "joint")
@@ -126,22 +126,26 @@ class Model:
     def learn_one(self, x: Mapping[Any, Any], code: int, weight: float) -> None:
         """Learn from one example of keys."""
         self.changed()
-        x = x if isinstance(x, dict) else dict(x)
-        self._one_by_one.learn(self.heads, self.features.index_for(x), x, code, weight)
+        before = self.features.index
+        try:
+            index = self.features.index_for(x, grow=True)
+            self._one_by_one.learn(self.heads, index, plain_dict(x), code, weight)
+        except BaseException:
+            self.features.index = before
+            raise
 
     def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Scores of one example of keys, as `scores` gives them for one row."""
-        x = x if isinstance(x, dict) else dict(x)
-        index = self.features.index_for(x)
+        index, x = self.features.index_for(x, grow=False), plain_dict(x)
         return self._told_apart(self._one_by_one.score(self.heads, index, x, as_points=self.as_points))
 
     def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
         """Classes that the model did not know, in the order in which they come.
 
-        `waiting`: each begins with the first row that carries it; else all begin now. The first two
-        classes of a model begin together: what one learns, the other learns reversed.
+        `waiting`: each begins with the first row that carries it; else all begin now. One-vs-rest, the
+        first two classes of a model begin together: what one learns, the other learns reversed.
         """
-        if len(self.classes) == 1:
+        if len(self.classes) == 1 and not self.heads.joint:
             self._add_classes(labels[:1], waiting=False)
             labels = labels[1:]
         if len(labels):
@@ -149,13 +153,10 @@ class Model:
 
     def _add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
         classes = np.unique(np.concatenate([self.classes, labels]))
-        n_seen = self.n_seen
-        self.heads.rearrange(_layout(len(classes), self.multiclass), self.columns_for(classes))
+        layout = _layout(len(classes), self.multiclass)
+        self.heads.rearrange(layout, self.columns_for(classes), waiting=waiting)
         self.classes = classes
         self.__post_init__()
-        if not waiting:
-            table = self.heads.table
-            table["since"] = np.where(table["since"] < 0, n_seen, table["since"])
         self.changed()
 
     def columns_for(self, classes: np.ndarray) -> list[tuple[int, float]]:

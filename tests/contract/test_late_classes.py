@@ -346,7 +346,7 @@ def test_certificate_shows_from_which_example_it_counts(name, average):
     learner = OnlineClassifier(name, average=average).partial_fit(X[:2], y[:2])
     assert "from example" not in repr(learner.certificate_)
     shown = repr(learner.partial_fit(X[2:], y[2:]).certificate_).splitlines()
-    assert "  a class that came late: of the examples from its first one on" in shown
+    assert any(line.endswith("of the examples from its first one on") for line in shown)
     header = next(line for line in shown if line.lstrip().startswith("class"))
     assert header.endswith("from example")
     rows = shown[shown.index(header) + 1 :]

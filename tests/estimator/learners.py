@@ -62,7 +62,11 @@ def contents(value):
     if dataclasses.is_dataclass(value) or isinstance(value, Features):
         value = vars(value)
     if isinstance(value, dict):
-        return {key: contents(item) for key, item in value.items() if key not in ("_read", "_scratch")}
+        return {
+            key: contents(item)
+            for key, item in value.items()
+            if key not in ("_read", "_learner", "_prepared_for")
+        }
     if isinstance(value, list | tuple):
         return [contents(item) for item in value]
     return value

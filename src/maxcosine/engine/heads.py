@@ -7,6 +7,7 @@ scale: sq_v = norm(v)^2 and coef_v = Lambda / scale. Weights lie feature by feat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -87,6 +88,9 @@ LIMITS = {
 # Weights of features that come by key have room to grow by this factor.
 RESERVE = 1.125
 
+# Squares are added up in blocks of this length, and the blocks exactly.
+SUM_BLOCK = 1024
+
 # Clearing slot by slot pays while the log is shorter than this share of the features.
 LOG_SHARE = 8
 
@@ -122,10 +126,19 @@ def _padded(n_columns: int) -> int:
 
 def norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
     """Norms of the rows of w, each with its constant weight, in float64."""
-    # Row by row and contiguous: the order of summation is the same for one head and for many.
-    squares = [np.square(np.ascontiguousarray(row), dtype=np.float64).sum() for row in w]
+    # Row by row: the order of summation is the same for one head and for many.
+    squares = [_sum_of_squares(row) for row in w]
     lengths: np.ndarray = np.sqrt(np.array(squares) + np.square(constant, dtype=np.float64))
     return lengths
+
+
+def _sum_of_squares(row: np.ndarray) -> float:
+    """The same to the bit however many zeros follow: there may be room for features to come."""
+    n_whole = len(row) - len(row) % SUM_BLOCK
+    blocks = np.square(row[:n_whole], dtype=np.float64).reshape(-1, SUM_BLOCK)
+    rest = np.zeros(SUM_BLOCK)
+    np.square(row[n_whole:], dtype=np.float64, out=rest[: len(row) - n_whole])
+    return math.fsum([*blocks.sum(axis=1), rest.sum()])
 
 
 def _quotient(a: Any, b: np.ndarray) -> np.ndarray:
@@ -158,6 +171,7 @@ class Arrays(NamedTuple):
     params: Any
     rules: Any
     log: Any
+    came: Any  # by class: whether it has come
 
 
 @dataclass
@@ -194,6 +208,7 @@ class Heads:
             params=np.tile(np.array([*params, 0.0]), (n_heads, 1)),
             rules=_entries(rule, n_heads),
             log=np.zeros((n_heads if rule.restarts else 0, n_features // LOG_SHARE), np.uint64),
+            came=np.ones(max(width, 2), np.int64),
         )
         return cls(rule, arrays, fit_intercept, average)
 
@@ -270,12 +285,11 @@ class Heads:
         table["logged"] = np.where(table["logged"] > 0, np.iinfo(np.int64).max, 0)
         self.arrays = old._replace(v=moved(old.v), total=total, log=log)
 
-    def rearrange(self, table: np.ndarray, sources: Sequence[tuple[int, float]]) -> None:
+    def rearrange(self, table: np.ndarray, sources: Sequence[tuple[int, float]], *, waiting: bool) -> None:
         """Lay the heads out as `table`: new column c is sign * column, with (column, sign) = sources[c].
 
-        One-vs-rest, the head goes with its column, and a source of -1 is a head that waits for its
-        class; joint, all columns stay with the one head, and -1 is a class that is still without
-        weights.
+        A source of -1 is a class that is new: one-vs-rest a new head, joint a column without weights.
+        It begins now, or, `waiting`, with the first row that carries it.
         """
         old, n_new = self.arrays, len(sources)
         kept = [(new, column, sign) for new, (column, sign) in enumerate(sources) if column >= 0]
@@ -292,7 +306,10 @@ class Heads:
         log = np.zeros((len(table) if self.rule.restarts else 0, old.log.shape[1]), np.uint64)
         layout = {name: table[name].copy() for name in ("positive", "first", "stop")}
         seen = old.table["seen"].max()
-        table["scale_free"], table["seen"], table["since"] = self.rule.scale_free, seen, -1
+        table["scale_free"], table["seen"] = self.rule.scale_free, seen
+        table["since"] = -1 if waiting else seen
+        came = np.ones(max(_padded(n_new), 2), np.int64)
+        came[[new for new, (column, _) in enumerate(sources) if column < 0]] = not waiting
         for new, source in heads:
             table[new] = old.table[source]
             state[new] = old.state[source]
@@ -310,6 +327,7 @@ class Heads:
             params=np.tile(old.params[0], (len(table), 1)),
             rules=_entries(self.rule, len(table)),
             log=log,
+            came=came,
         )
 
     @property

@@ -62,23 +62,17 @@ def borrow_all(heads: Any) -> Any:
         borrow(heads.params),
         borrow(heads.rules),
         borrow(heads.log),
+        borrow(heads.came),
     )
 
 
 @helper
-def count_unborn(table: Any) -> Any:
-    return np.count_nonzero(table["since"] < 0)
-
-
-@helper
-def give_birth(table: Any, code: int) -> int:
-    """The head of this class begins, if it waited for it; returns how many did."""
-    born = 0
+def give_birth(table: Any, came: Any, code: int) -> None:
+    """This class has come; the head that waited for it, if one did, begins."""
+    came[code] = 1
     for h in range(len(table)):
         if table[h]["since"] < 0 and table[h]["positive"] == code:
             table[h]["since"] = table[h]["seen"]
-            born += 1
-    return born
 
 
 @inline
@@ -89,12 +83,12 @@ def see(table: Any) -> None:
 
 
 @inline
-def best_rival(scores: Any, bias: Any, constant: float, code: int, n_classes: int) -> int:
-    """The wrong class of the highest score, the first of equals; -1 if there is no other class."""
+def best_rival(scores: Any, bias: Any, constant: float, code: int, n_classes: int, came: Any) -> int:
+    """The wrong class of the highest score, the first of equals; -1 if no other class has come."""
     rival, highest = -1, -math.inf
     for other in range(n_classes):
         score = scores[other] + constant * bias[other]
-        if other != code and score > highest:
+        if other != code and came[other] != 0 and score > highest:
             rival, highest = other, score
     return rival
 
@@ -121,9 +115,9 @@ def sweep(
     indptr, indices, data = borrow(indptr), borrow(indices), borrow(data)
     codes, weights = borrow(codes), borrow(weights)
     heads = borrow_all(heads)
-    v, bias, total, total_bias, table, state, params, rules, log = heads
+    v, bias, total, total_bias, table, state, params, rules, log, came = heads
     averaging, logging, weighted = total.shape[0] > 0, log.shape[0] > 0, len(weights) > 0
-    joint, n_unborn = table[0]["joint"] != 0, count_unborn(table)
+    joint = table[0]["joint"] != 0
     far = v.size * v.itemsize > PREFETCH_FROM
     scores, move, rival = np.empty(v.shape[1]), np.empty(2), -1
     for position in range(len(order)):
@@ -136,8 +130,8 @@ def sweep(
         slots = indices[indptr[row] : indptr[row + 1]]
         if not mapped and not is_canonical(slots, v.shape[0]):
             return position, NOT_CANONICAL, 0
-        if n_unborn > 0:
-            n_unborn -= give_birth(table, codes[row])
+        if came[codes[row]] == 0:
+            give_birth(table, came, codes[row])
         sq_x = square_norm(x)
         weight = weights[row] if weighted else 1.0
         if (sq_x == 0.0 and is_zero(x)) or weight == 0.0:
@@ -153,7 +147,7 @@ def sweep(
                 store_lanes(scores, h, score_four_heads(slots, x, v, h))
         if joint:
             sq_x *= 2.0
-            rival = best_rival(scores, bias, constant, codes[row], table[0]["stop"])
+            rival = best_rival(scores, bias, constant, codes[row], table[0]["stop"], came)
 
         for h in range(len(table)):
             head = table[h]

@@ -91,9 +91,11 @@ class DictLearner:
         X = X if _is_frame(X) else [_as_dict(x) for x in X]
         y = column_or_1d(np.asarray(y))
         check_consistent_length(X, y)
+        if len(y) == 0:
+            return
         features = Features.by_key(_kind(X)) if model is None else model.features
         dtype = self._dict_dtype(model)
-        before = features.n_slots
+        before = features.index, features.n_slots
 
         def rows(features: Features) -> Any:
             mapped = self._map(features, X, dtype, grow=True)
@@ -107,7 +109,7 @@ class DictLearner:
             try:
                 self._go_on(model, features, rows, y, None, w)
             except BaseException:
-                features.truncate(before)
+                features.restore(*before)
                 raise
 
     def predict_one(self: Any, x: Mapping[Any, Any]) -> Any:
@@ -122,7 +124,10 @@ class DictLearner:
             return None
         if not model.features.keyed:
             return self.predict_many([x]).tolist()[0]
-        return model.label_of(model.score_one(x))
+        scores = model.score_one(x)
+        if not np.isfinite(scores).all():
+            raise _bad_example(x, BadRow("the scores of an example are not finite"))
+        return model.label_of(scores)
 
     def predict_many(self: Any, X: Any) -> Any:
         """The class of each example, as an array; for a pandas frame, as a series.
@@ -140,6 +145,8 @@ class DictLearner:
             return pandas.Series(predicted, index=X.index)
         model: Model = self._model_or_error()
         rows = self._map(model.features, [_as_dict(x) for x in X], model.heads.dtype, grow=False)
+        if not np.isfinite(rows.data).all():
+            raise _bad_examples(X, BadRow("the values of an example are not finite"))
         return self.classes_[model.predicted_codes(model.scores(rows))]
 
     def _map(self: Any, features: Features, X: Any, dtype: np.dtype, *, grow: bool) -> Any:
@@ -147,7 +154,7 @@ class DictLearner:
         if not _is_frame(X):
             return features.map_dicts(X, dtype, grow=grow)
         values = check_array(X, dtype=dtype, estimator=self, ensure_all_finite=False)
-        return features.map(values, _get_feature_names(X), grow=grow)
+        return features.map(values, _column_keys(X), grow=grow)
 
     def _dict_dtype(self: Any, model: Model | None) -> np.dtype:
         if model is not None:
@@ -162,7 +169,13 @@ def _settings_of(kind: Any) -> Any:
 
 
 def _is_frame(X: Any) -> bool:
-    return (hasattr(X, "columns") and hasattr(X, "__dataframe__")) or hasattr(X, "iloc")
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def _column_keys(frame: Any) -> np.ndarray:
+    """What the columns of a frame are called: names, or numbers that are ids."""
+    names: np.ndarray | None = _get_feature_names(frame)
+    return np.asarray(frame.columns, np.uint64) if names is None else names
 
 
 def _kind(X: Any) -> str:

@@ -26,10 +26,19 @@ def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if (codes < 0).any():
         classes = np.unique(y)
         codes = _codes(y, classes)
-    whole = classes.dtype.kind == "f" and np.array_equal(classes, np.floor(classes))
-    if not whole and classes.dtype.kind not in "biuUS":
-        check_classification_targets(classes)  # numbers that are not whole are no classes
+    _refuse_continuous(classes)
     return classes, codes
+
+
+def _refuse_continuous(labels: np.ndarray) -> None:
+    """Numbers that are not whole are no classes."""
+    whole = labels.dtype.kind == "f" and np.array_equal(labels, np.floor(labels))
+    if whole or labels.dtype.kind in "biuU":
+        return
+    with warnings.catch_warnings():
+        # scikit-learn takes many different labels for a regression, and these are all different.
+        warnings.simplefilter("ignore", UserWarning)
+        check_classification_targets(labels)
 
 
 def refuse_mixed_types(labels: Any, name: str) -> None:
@@ -86,7 +95,7 @@ def labels_to_come(y: np.ndarray, named: np.ndarray | None, known: np.ndarray | 
     if named is None:
         labels = in_order_of_appearance(y if known is None else y[_codes(y, known) < 0])
         if len(labels):
-            check_classification_targets(labels)  # numbers that are not whole are no classes
+            _refuse_continuous(labels)
     else:
         refuse_few_classes(named)
         known_codes(y, named)
@@ -99,6 +108,12 @@ def labels_to_come(y: np.ndarray, named: np.ndarray | None, known: np.ndarray | 
         labels = named if known is None else named[_codes(named, known) < 0]
     if known is not None and len(labels):
         refuse_mixed_types([*known[:1].tolist(), *labels[:1].tolist()], "y")
+        together = np.concatenate([known, labels])
+        if len(np.unique(together)) < len(together):
+            raise ValueError(
+                f"labels of types {known.dtype} and {labels.dtype} cannot be told apart as {together.dtype}; "
+                "give all labels in one type"
+            )
     return labels
 
 
@@ -109,7 +124,7 @@ def given_classes(classes: Any) -> np.ndarray:
     given = np.unique(given)
     if given.dtype.kind == "f" and np.isnan(given).any():
         raise ValueError("classes holds NaN, which is no class; leave it out")
-    check_classification_targets(given)
+    _refuse_continuous(given)
     return given
 
 

@@ -186,8 +186,8 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
         mapped = rows(features)
         started = model is not None
         if model is None:
-            # The first two classes begin together, the others when they come, unless they were named.
-            first = labels if named is not None else labels[:2]
+            # The first classes are there, and the others begin when they come, unless they were named.
+            first = labels if named is not None else labels[: 1 if self.multiclass == "joint" else 2]
             model = self._new_model(np.sort(first), features, mapped.dtype, closed=named is not None)
             labels = labels[len(first) :]
         if len(labels):
@@ -200,6 +200,7 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
         model.heads.set_params(model.rule.make_params(self._rule()[1]))
         self._learn(model, mapped, codes, weights, passes=1)
         self._set_model(model)
+        self.__dict__.pop("_prepared_for", None)  # the rule's parameters are other ones now, perhaps
 
     def _refuse_balanced(self) -> None:
         if isinstance(self.class_weight, str):

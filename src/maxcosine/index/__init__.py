@@ -6,6 +6,7 @@ It grows with the features seen and never with the largest id. See `FeatureIndex
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -145,15 +146,18 @@ class FeatureIndex:
                 self.make_room()
                 continue
             self.truncate(before)
-            raise self.bad_item(fault, x, n)
+            x = self.mended(fault, x, n)
 
-    def bad_item(self, fault: int, x: dict[Any, Any], item: int) -> Exception:
-        """The error that says what is wrong with an item of a dict."""
+    def mended(self, fault: int, x: dict[Any, Any], item: int) -> dict[Any, Any]:
+        """The dict with ids that are int, if one was a whole number of another type; else an error that
+        says what is wrong with an item."""
         key, value = list(x.items())[item]
         if fault != BAD_KEY:
-            return bad_value(key, value)
+            raise bad_value(key, value)
+        if not self.named and type(key) is not int and hasattr(key, "__index__"):
+            return {operator.index(k) if hasattr(k, "__index__") else k: v for k, v in x.items()}
         wanted = "a str" if self.named else "a whole number from 0 to 2^64 - 1"
-        return TypeError(
+        raise TypeError(
             f"the feature {key!r} is not {wanted}, as the features so far are; "
             "name all features in one way, for example by str(...)"
         )
