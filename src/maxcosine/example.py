@@ -15,10 +15,11 @@ from numba import carray
 
 from maxcosine.compiled import JIT_ENABLED, entry_of, inline, jit_holding_lock
 from maxcosine.engine import Heads
+from maxcosine.engine.arithmetic import is_zero, square_norm
 from maxcosine.engine.heads import HEAD, LIMITS, Arrays, Limits
 from maxcosine.engine.learn import refused
 from maxcosine.engine.score import score_rows
-from maxcosine.engine.sweep import sweep
+from maxcosine.engine.sweep import BAD_ROW, sweep
 from maxcosine.index import FeatureIndex
 from maxcosine.index.kernels import FINISHED, FULL, Table, map_dict
 from maxcosine.index.native import CURSOR_LENGTH, pointer_to
@@ -117,14 +118,16 @@ def learn_dict(
     fault, n, count = map_dict(table, named, count, True, mapping, slots, data, cursor)
     if fault != FINISHED:
         return fault, n, count, 0
+    limits, values = limits_of(numbers), data[:n]
+    sq_x = square_norm(values)
+    if not (limits.low_sq_x <= sq_x <= limits.high_sq_x or (sq_x == 0.0 and is_zero(values))):
+        return REFUSED, 0, count, BAD_ROW  # before there are weights for it
     if count > heads.v.shape[0]:
         return NO_WEIGHTS, n, count, 0
     indptr, order, codes = np.zeros(2, np.int64), np.zeros(1, np.int64), np.full(1, code)
     indptr[1] = n
     weights = np.full(0 if weight == 1.0 else 1, weight)
-    _, swept, head = sweep(
-        indptr, slots, data, order, codes, weights, True, numbers[6], limits_of(numbers), heads
-    )
+    _, swept, head = sweep(indptr, slots, data, order, codes, weights, True, numbers[6], limits, heads)
     return (FINISHED if swept == 0 else REFUSED), (n if swept == 0 else head), count, swept
 
 
@@ -194,21 +197,30 @@ class OneByOne:
     def learn(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
         """Learn from an example; index and heads grow with it. A refused one changes nothing."""
         before = index.count
-        while True:
-            given = (*self._given(heads, index, x), code, weight)
-            fault, at, index.count, swept = self._entry("learn", learn_dict, given)(*given)
-            if fault == FINISHED:
-                return
-            if fault == FULL:
-                index.make_room()
-            elif fault == NO_WEIGHTS:
-                heads.reserve(index.count)
-            else:
-                index.truncate(before)
-                if fault == REFUSED:
-                    values = np.array([value for value in x.values() if value], heads.dtype)
-                    raise refused(heads, swept, values, 0, at)
-                x = index.mended(fault, x, at)
+        try:
+            while not self._learnt(heads, index, x, code, weight):
+                pass
+        except BaseException:
+            index.truncate(before)
+            raise
+
+    def _learnt(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> bool:
+        """Whether the example was learnt from; False if there is room for it only now."""
+        given = (*self._given(heads, index, x), code, weight)
+        fault, at, index.count, swept = self._entry("learn", learn_dict, given)(*given)
+        if fault == FINISHED:
+            return True
+        if fault == FULL:
+            index.make_room()
+        elif fault == NO_WEIGHTS:
+            heads.reserve(index.count)
+        elif fault == REFUSED:
+            values = np.array([value for value in x.values() if value], heads.dtype)
+            raise refused(heads, swept, values, 0, at)
+        else:
+            self.learn(heads, index, index.mended(fault, x, at), code, weight)
+            return True
+        return False
 
     def score(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], *, as_points: bool) -> np.ndarray:
         """Scores of an example, one a column of the weights."""

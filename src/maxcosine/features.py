@@ -107,8 +107,9 @@ class Features:
             return X
         X = scipy.sparse.csr_array(X)
         by_name = keys is not None and keys.dtype == object
-        if self.keyed and by_name != self.index.named and not self.undecided:
-            here, there = ("name", "no names") if self.index.named else ("number", "names")
+        index = self._index_of("names" if by_name else "ids", grow=grow) if self.undecided else self.index
+        if self.keyed and by_name != index.named:
+            here, there = ("name", "none") if self.index.named else ("number", "names")
             raise ValueError(
                 f"this model knows its features by {here}, and the columns of X have {there}; give a data "
                 "frame whose columns are called as the features are, or dicts to learn_many and predict_many"
@@ -118,7 +119,7 @@ class Features:
             given = given.tolist() if by_name else given
         else:
             given = np.ascontiguousarray(X.indices).view(np.dtype(f"u{X.indices.itemsize}"))
-        return self._slot_rows(*self.index.map_rows(X.indptr, given, X.data, grow=grow))
+        return self._slot_rows(*index.map_rows(X.indptr, given, X.data, grow=grow))
 
     def map_dicts(self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool) -> Any:
         """Examples as rows of slots; unknown features are left out unless there may be more."""
@@ -138,12 +139,15 @@ class Features:
     def index_for(self, x: Mapping[Any, Any], *, grow: bool) -> FeatureIndex:
         """The index that the keys of an example are in; as long as it is empty, it is of any kind."""
         assert self.index is not None
-        if self.index.count == 0 and x and kind_of(x) != self.index.kind:
-            empty = FeatureIndex(kind_of(x))
-            if not grow:
-                return empty
-            self.index = empty
-        return self.index
+        return self._index_of(kind_of(x), grow=grow) if self.index.count == 0 and x else self.index
+
+    def _index_of(self, kind: str, *, grow: bool) -> FeatureIndex:
+        """The index, which is still empty, as one of this kind; only learning makes it so for good."""
+        assert self.index is not None
+        index = self.index if self.index.kind == kind else FeatureIndex(kind)
+        if grow:
+            self.index = index
+        return index
 
     def _rows_of_columns(
         self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool
@@ -184,7 +188,14 @@ class Features:
 
 def plain_dict(x: Mapping[Any, Any]) -> dict[Any, Any]:
     """The same items in a dict that is nothing else: others may have an order of their own."""
-    return x if type(x) is dict else dict(x)
+    if type(x) is dict:
+        return x
+    if not isinstance(x, Mapping):
+        raise TypeError(
+            f"an example is a dict of feature to value, and this one is a {type(x).__name__}; arrays and "
+            "sparse matrices go to partial_fit and predict"
+        )
+    return dict(x)
 
 
 def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]:

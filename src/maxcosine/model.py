@@ -126,17 +126,18 @@ class Model:
     def learn_one(self, x: Mapping[Any, Any], code: int, weight: float) -> None:
         """Learn from one example of keys."""
         self.changed()
-        before = self.features.index
+        x, before = plain_dict(x), self.features.index
         try:
             index = self.features.index_for(x, grow=True)
-            self._one_by_one.learn(self.heads, index, plain_dict(x), code, weight)
+            self._one_by_one.learn(self.heads, index, x, code, weight)
         except BaseException:
             self.features.index = before
             raise
 
     def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Scores of one example of keys, as `scores` gives them for one row."""
-        index, x = self.features.index_for(x, grow=False), plain_dict(x)
+        x = plain_dict(x)
+        index = self.features.index_for(x, grow=False)
         return self._told_apart(self._one_by_one.score(self.heads, index, x, as_points=self.as_points))
 
     def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:

@@ -404,6 +404,14 @@ def test_first_example_may_be_empty(rule, average, multiclass):
     assert single.features_.tolist() == order_seen(X)
 
 
+@each_kind
+def test_rows_may_follow_empty_examples(kind):
+    X = pd.DataFrame(np.eye(2), columns=["a", "b"]) if kind == "names" else np.eye(2)
+    learner = one_by_one(OnlineClassifier(), [{}, {}], [0, 1]).partial_fit(X, [0, 1])
+    assert learner.features_.tolist() == (["a", "b"] if kind == "names" else [0, 1])
+    assert learner.predict(X).tolist() == [0, 1]
+
+
 def test_no_examples_change_nothing():
     learner = OnlineClassifier()
     with contextlib.suppress(ValueError):

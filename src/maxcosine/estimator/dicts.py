@@ -12,12 +12,12 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length
 
 from maxcosine.engine import BadRow, check_rows
 from maxcosine.estimator.labels import refuse_mixed_types
 from maxcosine.estimator.weights import check_class_weights, one_weight
-from maxcosine.features import Features
+from maxcosine.features import Features, plain_dict
 from maxcosine.index import kind_of
 from maxcosine.model import Model
 
@@ -46,6 +46,7 @@ class DictLearner:
         model: Model | None = getattr(self, "_model", None)
         code = None if model is None else model.code_of(y)
         if model is None or code is None or not self._prepare(model):
+            hash(y)  # a label that is a list would be taken for the labels of many examples
             self.learn_many([x], [y], None if w == 1.0 else [w])
             return
         weight = 1.0 if w == 1.0 and not self.class_weight else one_weight(w, y, self.class_weight)
@@ -88,8 +89,10 @@ class DictLearner:
             return
         self._validate_params()
         refuse_mixed_types(y, "y")
-        X = X if _is_frame(X) else [_as_dict(x) for x in X]
-        y = column_or_1d(np.asarray(y))
+        X = X if _is_frame(X) else [plain_dict(x) for x in X]
+        y = np.asarray(y)
+        if y.ndim != 1:
+            raise ValueError(f"y should be a 1d array, one label an example; its shape is {y.shape}")
         check_consistent_length(X, y)
         if len(y) == 0:
             return
@@ -144,7 +147,7 @@ class DictLearner:
 
             return pandas.Series(predicted, index=X.index)
         model: Model = self._model_or_error()
-        rows = self._map(model.features, [_as_dict(x) for x in X], model.heads.dtype, grow=False)
+        rows = self._map(model.features, [plain_dict(x) for x in X], model.heads.dtype, grow=False)
         if not np.isfinite(rows.data).all():
             raise _bad_examples(X, BadRow("the values of an example are not finite"))
         return self.classes_[model.predicted_codes(model.scores(rows))]
@@ -154,7 +157,7 @@ class DictLearner:
         if not _is_frame(X):
             return features.map_dicts(X, dtype, grow=grow)
         values = check_array(X, dtype=dtype, estimator=self, ensure_all_finite=False)
-        return features.map(values, _column_keys(X), grow=grow)
+        return features.map(values, column_keys(X), grow=grow)
 
     def _dict_dtype(self: Any, model: Model | None) -> np.dtype:
         if model is not None:
@@ -172,10 +175,17 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "shape")
 
 
-def _column_keys(frame: Any) -> np.ndarray:
-    """What the columns of a frame are called: names, or numbers that are ids."""
-    names: np.ndarray | None = _get_feature_names(frame)
-    return np.asarray(frame.columns, np.uint64) if names is None else names
+def column_keys(X: Any) -> np.ndarray | None:
+    """What the columns of a frame are called, names or numbers that are ids; None if X is no frame."""
+    names: np.ndarray | None = _get_feature_names(X)
+    if names is None and _is_frame(X):
+        try:
+            return np.asarray(X.columns, np.uint64)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                f"the columns are called {list(X.columns)[:5]}; call them all by str, or all by whole numbers"
+            ) from None
+    return names
 
 
 def _kind(X: Any) -> str:
@@ -183,15 +193,6 @@ def _kind(X: Any) -> str:
     if _is_frame(X):
         return "ids" if _get_feature_names(X) is None else "names"
     return next((kind_of(x) for x in X if x), "names")
-
-
-def _as_dict(x: Any) -> Mapping[Any, Any]:
-    if not isinstance(x, Mapping):
-        raise TypeError(
-            f"an example is a dict of feature to value, and this one is a {type(x).__name__}; arrays and "
-            "sparse matrices go to partial_fit and predict"
-        )
-    return x
 
 
 def _bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow:

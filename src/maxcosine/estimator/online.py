@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 
 from maxcosine.certificate import Certificate
 from maxcosine.engine import canonical, check_indices, check_rows
-from maxcosine.estimator.dicts import DictLearner
+from maxcosine.estimator.dicts import DictLearner, column_keys
 from maxcosine.estimator.labels import (
     classes_and_codes,
     given_classes,
@@ -146,7 +146,7 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
         """
         with self._all_or_nothing():
             model: Model | None = getattr(self, "_model", None)
-            names = _get_feature_names(X)
+            keys = None if model is None or not model.features.keyed else column_keys(X)
             dtypes = self._dtypes() if model is None else [model.heads.dtype]
             X, y = self._validate(X, y, dtype=dtypes, reset=model is None)
             X = canonical(X) if scipy.sparse.issparse(X) else X
@@ -155,7 +155,7 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
             def rows(features: Features) -> Any:
                 if not features.keyed:
                     features.widen(X.shape[1], getattr(self, "feature_names_in_", None))
-                return features.map(X, names, grow=True)
+                return features.map(X, keys, grow=True)
 
             features = Features(X.shape[1]) if model is None else model.features
             self._go_on(model, features, rows, y, classes, sample_weight)
@@ -345,7 +345,8 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         """X as rows of slots, to be scored."""
-        features, names = self._model.features, _get_feature_names(X)
+        features = self._model.features
+        keys = column_keys(X) if features.keyed else None
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [self._model.heads.dtype], "order": "C"}
         if features.keyed:
             X = check_array(X, estimator=self, **checks)
@@ -358,7 +359,7 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
             X = validate_data(self, X, reset=False, **checks)
         if scipy.sparse.issparse(X):
             check_indices(X)
-        return features.map(X, names, grow=False)
+        return features.map(X, keys, grow=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row; a score of 0 predicts ``classes_[0]``.

@@ -258,6 +258,8 @@ def map_dict(
             slot, count = slot_of_id(table, count, key, grow)
         if slot == NO_ROOM:
             return FULL, 0, count
+        if end + 1 >= len(slots):
+            return BAD_VALUE, item - 1, count  # a value that changes the dict when it is asked for its number
         slots[end] = slot
         data[end] = value
         end += slot != EMPTY

@@ -168,14 +168,14 @@ if not JIT_ENABLED:
     def id_of(key: Any) -> Any:
         value = _object_at(key)
         if isinstance(value, int) and 0 <= value < 2**64:
-            return value
+            return np.uint64(value)
         _errors.append(TypeError("not an id"))
-        return 0
+        return np.uint64(2**64 - 1)
 
     def number_of(value: Any) -> float:
         try:
             return float(_object_at(value).__float__())
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
             _errors.append(error)
             return -1.0
 
