@@ -19,6 +19,15 @@ from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
+# Arrays that are lengthened in place get half as much again while they are small, and an eighth later.
+SMALL = 2**18
+
+
+def lengthened(n: int) -> int:
+    """How long an array is made that must hold at least n."""
+    return n + (n // 2 if n < SMALL else n // 8)
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 JIT_ENABLED = not numba.config.DISABLE_JIT

@@ -39,7 +39,7 @@ def _whereabouts(arrays: tuple[Any, ...]) -> Any:
         return arrays
     places = np.zeros(_PLACE * len(arrays), np.int64)
     for k, array in enumerate(arrays):
-        places[_PLACE * k : _PLACE * k + 1 + array.ndim] = array.ctypes.data, *array.shape
+        places[_PLACE * k : _PLACE * k + 1 + array.ndim] = array.__array_interface__["data"][0], *array.shape
     return places
 
 
@@ -100,10 +100,11 @@ def limits_of(numbers: Any) -> Any:
 def learn_dict(
     places: Any,
     numbers: Any,
+    scratch: Any,
     slots: Any,
     data: Any,
-    mapping: int,
     named: bool,
+    mapping: int,
     count: int,
     code: int,
     weight: float,
@@ -114,7 +115,8 @@ def learn_dict(
     sweep.
     """
     heads, table = heads_at(places, data), table_at(places)
-    cursor = np.empty(CURSOR_LENGTH, np.int64)
+    cursor, indptr = scratch[:CURSOR_LENGTH], scratch[CURSOR_LENGTH : CURSOR_LENGTH + 2]
+    order, codes = scratch[CURSOR_LENGTH + 2 : CURSOR_LENGTH + 3], scratch[CURSOR_LENGTH + 3 :]
     fault, n, count = map_dict(table, named, count, True, mapping, slots, data, cursor)
     if fault != FINISHED:
         return fault, n, count, 0
@@ -124,9 +126,8 @@ def learn_dict(
         return REFUSED, 0, count, BAD_ROW  # before there are weights for it
     if count > heads.v.shape[0]:
         return NO_WEIGHTS, n, count, 0
-    indptr, order, codes = np.zeros(2, np.int64), np.zeros(1, np.int64), np.full(1, code)
-    indptr[1] = n
-    weights = np.full(0 if weight == 1.0 else 1, weight)
+    indptr[1], codes[0], numbers[7] = n, code, weight
+    weights = numbers[8:] if weight == 1.0 else numbers[7:]
     _, swept, head = sweep(indptr, slots, data, order, codes, weights, True, numbers[6], limits, heads)
     return (FINISHED if swept == 0 else REFUSED), (n if swept == 0 else head), count, swept
 
@@ -135,19 +136,19 @@ def learn_dict(
 def score_dict(
     places: Any,
     numbers: Any,
+    scratch: Any,
     slots: Any,
     data: Any,
-    mapping: int,
     named: bool,
+    mapping: int,
     count: int,
     as_points: bool,
     out: Any,
 ) -> tuple[int, int]:
     """Scores of the dict at address `mapping`; returns what ended it, and the item at fault."""
-    cursor = np.empty(CURSOR_LENGTH, np.int64)
+    cursor, indptr = scratch[:CURSOR_LENGTH], scratch[CURSOR_LENGTH : CURSOR_LENGTH + 2]
     fault, n, _ = map_dict(table_at(places), named, count, False, mapping, slots, data, cursor)
     if fault == FINISHED:
-        indptr = np.zeros(2, np.int64)
         indptr[1] = n
         score_rows(indptr, slots, data, numbers[6], as_points, heads_at(places, data), out)
     return fault, n
@@ -165,28 +166,31 @@ class OneByOne:
     def __init__(self, dtype: np.dtype) -> None:
         self._slots = np.empty(1, np.uint32)
         self._data = np.empty(1, dtype)
-        self._numbers = np.array([*LIMITS[dtype], 0.0])
+        self._room = 1
+        # The limits, the constant feature, and the weight of the example.
+        self._numbers = np.array([*LIMITS[dtype], 0.0, 1.0])
+        # The cursor, the ends of the row, its number, and its class.
+        self._scratch = np.zeros(CURSOR_LENGTH + 4, np.int64)
         self._entries = _entries(dtype)
         self._arrays: Any = None
         self._table: Any = None
-        self._places: Any = None
+        self._given: tuple[Any, ...] = ()
 
     def __reduce__(self) -> Any:
         # Addresses mean nothing elsewhere.
         return OneByOne, (self._data.dtype,)
 
-    def _given(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any]) -> tuple[Any, ...]:
-        """What every kernel here is given first."""
-        if len(x) >= len(self._slots):
+    def _bind(self, heads: Heads, index: FeatureIndex, n: int) -> None:
+        """Remember where everything lies, with room for n values; whoever moves an array makes a new tuple."""
+        if n >= self._room:
             # One more than there are values: what is written and not kept may come last.
-            self._slots = np.empty(2 * len(x) + 1, np.uint32)
-            self._data = np.empty(2 * len(x) + 1, self._data.dtype)
-        if heads.arrays is not self._arrays or index.table is not self._table:
-            # Whoever moves an array makes a new tuple.
-            self._arrays, self._table = heads.arrays, index.table
-            self._places = _whereabouts((*heads.arrays, *index.table))
-            self._numbers[-1] = 1.0 if heads.fit_intercept else 0.0
-        return self._places, self._numbers, self._slots, self._data, id(x), index.named, index.count
+            self._slots = np.empty(2 * n + 1, np.uint32)
+            self._data = np.empty(2 * n + 1, self._data.dtype)
+            self._room = len(self._slots)
+        self._arrays, self._table = heads.arrays, index.table
+        self._numbers[6] = 1.0 if heads.fit_intercept else 0.0
+        places = _whereabouts((*heads.arrays, *index.table))
+        self._given = places, self._numbers, self._scratch, self._slots, self._data, index.named
 
     def _entry(self, name: str, kernel: Any, given: tuple[Any, ...]) -> Any:
         entry = self._entries.get(name)
@@ -198,18 +202,27 @@ class OneByOne:
         """Learn from an example; index and heads grow with it. A refused one changes nothing."""
         before = index.count
         try:
-            while not self._learnt(heads, index, x, code, weight):
-                pass
+            while True:
+                # Whoever moves an array makes a new tuple.
+                if (
+                    heads.arrays is not self._arrays
+                    or index.table is not self._table
+                    or len(x) >= len(self._slots)
+                ):
+                    self._bind(heads, index, len(x))
+                given = (*self._given, id(x), index.count, code, weight)
+                fault, at, index.count, swept = self._entry("learn", learn_dict, given)(*given)
+                if fault == FINISHED:
+                    return
+                x = self._mended(heads, index, x, fault, at, swept)
         except BaseException:
             index.truncate(before)
             raise
 
-    def _learnt(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> bool:
-        """Whether the example was learnt from; False if there is room for it only now."""
-        given = (*self._given(heads, index, x), code, weight)
-        fault, at, index.count, swept = self._entry("learn", learn_dict, given)(*given)
-        if fault == FINISHED:
-            return True
+    def _mended(
+        self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], fault: int, at: int, swept: int
+    ) -> dict[Any, Any]:
+        """The example to try again with, after what it lacked was made; or an error that says why not."""
         if fault == FULL:
             index.make_room()
         elif fault == NO_WEIGHTS:
@@ -218,15 +231,20 @@ class OneByOne:
             values = np.array([value for value in x.values() if value], heads.dtype)
             raise refused(heads, swept, values, 0, at)
         else:
-            self.learn(heads, index, index.mended(fault, x, at), code, weight)
-            return True
-        return False
+            return index.mended(fault, x, at)
+        return x
 
     def score(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any], *, as_points: bool) -> np.ndarray:
         """Scores of an example, one a column of the weights."""
         out = np.empty((1, heads.n_columns))
         while True:
-            given = (*self._given(heads, index, x), as_points, out)
+            if (
+                heads.arrays is not self._arrays
+                or index.table is not self._table
+                or len(x) >= len(self._slots)
+            ):
+                self._bind(heads, index, len(x))
+            given = (*self._given, id(x), index.count, as_points, out)
             fault, at = self._entry("score", score_dict, given)(*given)
             if fault == FINISHED:
                 return out

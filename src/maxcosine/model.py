@@ -123,16 +123,19 @@ class Model:
         elif wanted > self.heads.n_features:
             self.heads.grow(wanted)
 
-    def learn_one(self, x: Mapping[Any, Any], code: int, weight: float) -> None:
-        """Learn from one example of keys."""
-        self.changed()
-        x, before = plain_dict(x), self.features.index
+    def learn_one(self, x: Mapping[Any, Any], code: int, weight: float) -> int:
+        """Learn from one example of keys; returns how many features there are then."""
+        self._read.clear()
+        features = self.features
+        before = features.index
+        x = x if type(x) is dict else plain_dict(x)
         try:
-            index = self.features.index_for(x, grow=True)
-            self._one_by_one.learn(self.heads, index, x, code, weight)
+            index = before if before and x else features.index_for(x, grow=True)
+            (self._learner or self._one_by_one).learn(self.heads, index, x, code, weight)
         except BaseException:
-            self.features.index = before
+            features.index = before
             raise
+        return index.count
 
     def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Scores of one example of keys, as `scores` gives them for one row."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxcosine.compiled import JIT_ENABLED
+from maxcosine.compiled import JIT_ENABLED, lengthened
 from maxcosine.engine.native import LANES
 from maxcosine.rule import Rule
 
@@ -84,9 +84,6 @@ LIMITS = {
         high_sq_w=1e300,
     ),
 }
-
-# Weights of features that come by key have room to grow by this factor.
-RESERVE = 1.125
 
 # Squares are added up in blocks of this length, and the blocks exactly.
 SUM_BLOCK = 1024
@@ -251,9 +248,9 @@ class Heads:
         self.arrays = Arrays(*arrays)._replace(rules=_entries(self.rule, len(self.table)))
 
     def reserve(self, n_features: int) -> None:
-        """Make room for so many features, and an eighth more."""
+        """Make room for so many features, and for some more to come."""
         if n_features > self.n_features:
-            self.grow(int(RESERVE * n_features))
+            self.grow(lengthened(n_features))
 
     def grow(self, n_features: int) -> None:
         """Make room for more features; those there were keep their weights and slots."""

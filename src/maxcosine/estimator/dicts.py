@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -31,6 +30,7 @@ class DictLearner:
 
     _model: Model
     _prepared_for: Any
+    _settings_of: Any
 
     def learn_one(self: Any, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn from one example.
@@ -43,36 +43,42 @@ class DictLearner:
         y : the class of the example
         w : what the step is multiplied by
         """
-        model: Model | None = getattr(self, "_model", None)
+        model: Model | None = self.__dict__.get("_model")
         code = None if model is None else model.code_of(y)
-        if model is None or code is None or not self._prepare(model):
+        if model is None or code is None or not self._prepared(model):
             hash(y)  # a label that is a list would be taken for the labels of many examples
             self.learn_many([x], [y], None if w == 1.0 else [w])
             return
         weight = 1.0 if w == 1.0 and not self.class_weight else one_weight(w, y, self.class_weight)
-        before = model.features.n_slots
         try:
-            model.learn_one(x, code, weight)
+            n_features = model.learn_one(x, code, weight)
         except BadRow as error:
             raise _bad_example(x, error) from None
-        if model.features.n_slots != before:
-            self.n_features_in_ = model.features.n_slots
+        if n_features != self.n_features_in_:
+            self.n_features_in_ = n_features
 
-    def _prepare(self: Any, model: Model) -> bool:
+    def _prepared(self: Any, model: Model) -> bool:
         """Whether `learn_one` may go straight to the kernel; what it relies on is checked once."""
+        settings = self._settings_of(self.__dict__)
+        prepared = self.__dict__.get("_prepared_for")
+        if prepared is not None and prepared[0] is model and prepared[1] == settings:
+            return True
         if not model.features.keyed or not model.rule.builtin:
             return False
-        kind: Any = type(self)
-        settings = _settings_of(kind)(self.__dict__)
-        if getattr(self, "_prepared_for", None) != settings:
-            self._validate_params()
-            self._refuse_balanced()
-            self._refuse_changes(model)
-            check_class_weights(self.class_weight)
-            model.heads.set_params(model.rule.make_params(self._rule()[1]))
-            # Copies of dicts: they may be changed in place.
-            self._prepared_for = tuple(dict(s) if isinstance(s, dict) else s for s in settings)
+        self._validate_params()
+        self._refuse_balanced()
+        self._refuse_changes(model)
+        check_class_weights(self.class_weight)
+        model.heads.set_params(model.rule.make_params(self._rule()[1]))
+        # Copies of dicts: they may be changed in place.
+        self._prepared_for = model, tuple(dict(s) if isinstance(s, dict) else s for s in settings)
         return True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # What reads all parameters of an estimator of this class off its attributes.
+        names = cls._get_param_names() if hasattr(cls, "_get_param_names") else []
+        cls._settings_of = staticmethod(itemgetter(*names)) if len(names) > 1 else None
 
     def learn_many(self: Any, X: Any, y: Any, w: Any = None) -> None:
         """Learn from many examples, in their order.
@@ -163,12 +169,6 @@ class DictLearner:
         if model is not None:
             return model.heads.dtype
         return np.dtype("float64" if self.dtype is None else self.dtype)
-
-
-@cache
-def _settings_of(kind: Any) -> Any:
-    """What reads all parameters of an estimator of this class off its attributes."""
-    return itemgetter(*kind._get_param_names())
 
 
 def _is_frame(X: Any) -> bool:

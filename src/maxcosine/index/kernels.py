@@ -1,7 +1,7 @@
 """Open addressing, compiled: which slot a key has, and how a new key gets one.
 
-A key is looked for from the place that its hash names, place after place; at most half of the places
-are taken. A place holds a slot only, and the keys lie in the order of their slots: features that
+A key is looked for from the place that its hash names, place after place; at most three quarters of
+the places are taken. A place holds a slot only, and the keys lie in the order of their slots: features that
 come often come early, and so their keys are neighbours in memory.
 """
 
@@ -29,7 +29,7 @@ from maxcosine.index.native import (
 EMPTY, NO_ROOM = -1, -2
 # Ids that are looked for together.
 BLOCK = 1024
-FULLEST = 0.5
+FULLEST = 0.75
 
 # What ended the mapping of a dict.
 FINISHED, FULL, BAD_KEY, BAD_VALUE = 0, 1, 2, 3
