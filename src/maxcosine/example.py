@@ -180,8 +180,12 @@ class OneByOne:
         # Addresses mean nothing elsewhere.
         return OneByOne, (self._data.dtype,)
 
+    def _has_moved(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any]) -> bool:
+        """Whether something lies elsewhere now: whoever moves an array makes a new tuple."""
+        return heads.arrays is not self._arrays or index.table is not self._table or len(x) >= self._room
+
     def _bind(self, heads: Heads, index: FeatureIndex, n: int) -> None:
-        """Remember where everything lies, with room for n values; whoever moves an array makes a new tuple."""
+        """Remember where everything lies, with room for n values."""
         if n >= self._room:
             # One more than there are values: what is written and not kept may come last.
             self._slots = np.empty(2 * n + 1, np.uint32)
@@ -204,11 +208,7 @@ class OneByOne:
         try:
             while True:
                 # Whoever moves an array makes a new tuple.
-                if (
-                    heads.arrays is not self._arrays
-                    or index.table is not self._table
-                    or len(x) >= len(self._slots)
-                ):
+                if self._has_moved(heads, index, x):
                     self._bind(heads, index, len(x))
                 given = (*self._given, id(x), index.count, code, weight)
                 fault, at, index.count, swept = self._entry("learn", learn_dict, given)(*given)
@@ -238,11 +238,7 @@ class OneByOne:
         """Scores of an example, one a column of the weights."""
         out = np.empty((1, heads.n_columns))
         while True:
-            if (
-                heads.arrays is not self._arrays
-                or index.table is not self._table
-                or len(x) >= len(self._slots)
-            ):
+            if self._has_moved(heads, index, x):
                 self._bind(heads, index, len(x))
             given = (*self._given, id(x), index.count, as_points, out)
             fault, at = self._entry("score", score_dict, given)(*given)
