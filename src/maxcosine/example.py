@@ -117,7 +117,8 @@ def learn_dict(
     heads, table = heads_at(places, data), table_at(places)
     cursor, indptr = scratch[:CURSOR_LENGTH], scratch[CURSOR_LENGTH : CURSOR_LENGTH + 2]
     order, codes = scratch[CURSOR_LENGTH + 2 : CURSOR_LENGTH + 3], scratch[CURSOR_LENGTH + 3 :]
-    fault, n, count = map_dict(table, named, count, True, mapping, slots, data, cursor)
+    weights_at, stride = heads.v.ctypes.data, heads.v.shape[1] * data.itemsize
+    fault, n, count = map_dict(table, named, count, True, mapping, slots, data, cursor, weights_at, stride)
     if fault != FINISHED:
         return fault, n, count, 0
     limits, values = limits_of(numbers), data[:n]
@@ -147,7 +148,7 @@ def score_dict(
 ) -> tuple[int, int]:
     """Scores of the dict at address `mapping`; returns what ended it, and the item at fault."""
     cursor, indptr = scratch[:CURSOR_LENGTH], scratch[CURSOR_LENGTH : CURSOR_LENGTH + 2]
-    fault, n, _ = map_dict(table_at(places), named, count, False, mapping, slots, data, cursor)
+    fault, n, _ = map_dict(table_at(places), named, count, False, mapping, slots, data, cursor, 0, 0)
     if fault == FINISHED:
         indptr[1] = n
         score_rows(indptr, slots, data, numbers[6], as_points, heads_at(places, data), out)
@@ -172,6 +173,7 @@ class OneByOne:
         # The cursor, the ends of the row, its number, and its class.
         self._scratch = np.zeros(CURSOR_LENGTH + 4, np.int64)
         self._entries = _entries(dtype)
+        self._learn = self._entries.get("learn")
         self._arrays: Any = None
         self._table: Any = None
         self._given: tuple[Any, ...] = ()
@@ -180,12 +182,8 @@ class OneByOne:
         # Addresses mean nothing elsewhere.
         return OneByOne, (self._data.dtype,)
 
-    def _has_moved(self, heads: Heads, index: FeatureIndex, x: dict[Any, Any]) -> bool:
-        """Whether something lies elsewhere now: whoever moves an array makes a new tuple."""
-        return heads.arrays is not self._arrays or index.table is not self._table or len(x) >= self._room
-
     def _bind(self, heads: Heads, index: FeatureIndex, n: int) -> None:
-        """Remember where everything lies, with room for n values."""
+        """Remember where everything lies, with room for n values; who moves an array makes a new tuple."""
         if n >= self._room:
             # One more than there are values: what is written and not kept may come last.
             self._slots = np.empty(2 * n + 1, np.uint32)
@@ -207,11 +205,12 @@ class OneByOne:
         before = index.count
         try:
             while True:
-                # Whoever moves an array makes a new tuple.
-                if self._has_moved(heads, index, x):
+                moved = heads.arrays is not self._arrays or index.table is not self._table
+                if moved or len(x) >= self._room:
                     self._bind(heads, index, len(x))
                 given = (*self._given, id(x), index.count, code, weight)
-                fault, at, index.count, swept = self._entry("learn", learn_dict, given)(*given)
+                learn = self._learn or self._entry("learn", learn_dict, given)
+                fault, at, index.count, swept = learn(*given)
                 if fault == FINISHED:
                     return
                 x = self._mended(heads, index, x, fault, at, swept)
@@ -238,7 +237,8 @@ class OneByOne:
         """Scores of an example, one a column of the weights."""
         out = np.empty((1, heads.n_columns))
         while True:
-            if self._has_moved(heads, index, x):
+            moved = heads.arrays is not self._arrays or index.table is not self._table
+            if moved or len(x) >= self._room:
                 self._bind(heads, index, len(x))
             given = (*self._given, id(x), index.count, as_points, out)
             fault, at = self._entry("score", score_dict, given)(*given)

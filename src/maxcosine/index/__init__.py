@@ -137,7 +137,7 @@ class FeatureIndex:
         """Write slots and values of a dict; returns how many. Both arrays are longer than the dict."""
         before, cursor = self.count, np.empty(CURSOR_LENGTH, np.int64)
         while True:
-            given = (self.table, self.named, self.count, grow, id(x), slots, data, cursor)
+            given = (self.table, self.named, self.count, grow, id(x), slots, data, cursor, 0, 0)
             fault, n, self.count = _entry(data.dtype, given)(*given)
             if fault == FINISHED:
                 return n  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from maxcosine.index.native import (
     VALUE,
     byte_at,
     failed,
+    fetch_ahead,
     half_word_at,
     id_of,
     next_item,
@@ -226,12 +227,21 @@ def find_names(
 
 @jit_holding_lock
 def map_dict(
-    table: Any, named: bool, count: int, grow: bool, mapping: int, slots: Any, data: Any, cursor: Any
+    table: Any,
+    named: bool,
+    count: int,
+    grow: bool,
+    mapping: int,
+    slots: Any,
+    data: Any,
+    cursor: Any,
+    weights: int,
+    stride: int,
 ) -> tuple[int, int, int]:
     """The dict at address `mapping` as slots and values, without zeros and unknown keys.
 
-    Returns what ended it, how many values were written (or which item is at fault), and how many keys
-    there are.
+    The memory is asked for the weights of each slot, `stride` bytes from one to the next. Returns what
+    ended it, how many values were written (or which item is at fault), and how many keys there are.
     """
     table, slots, data, cursor = borrow_all(table), borrow(slots), borrow(data), borrow(cursor)
     cursor[:] = 0
@@ -260,6 +270,7 @@ def map_dict(
             return FULL, 0, count
         if end + 1 >= len(slots):
             return BAD_VALUE, item - 1, count  # a value that changes the dict when it is asked for its number
+        fetch_ahead(weights + slot * stride)
         slots[end] = slot
         data[end] = value
         end += slot != EMPTY

@@ -131,6 +131,19 @@ def byte_at(typingctx: Any, address: Any) -> Any:
 
 
 @intrinsic
+def fetch_ahead(typingctx: Any, address: Any) -> Any:
+    """Ask the memory for what lies at an address, wherever that is."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        signature = ir.FunctionType(ir.VoidType(), [_OBJECT, _I32, _I32, _I32])
+        function = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
+        builder.call(function, [builder.inttoptr(args[0], _OBJECT), _I32(0), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(address), codegen
+
+
+@intrinsic
 def pointer_to(typingctx: Any, address: Any) -> Any:
     """An address as a pointer."""
 
@@ -192,3 +205,6 @@ if not JIT_ENABLED:
 
     def byte_at(address: Any) -> Any:
         return np.uint64(ctypes.c_uint8.from_address(int(address)).value)
+
+    def fetch_ahead(address: Any) -> None:
+        pass
