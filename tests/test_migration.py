@@ -4,7 +4,6 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +53,6 @@ MISSING = {
     "From PassiveAggressiveClassifier": None
     if hasattr(sklearn.linear_model, "PassiveAggressiveClassifier")
     else "scikit-learn has no PassiveAggressiveClassifier any more",
-    "From River": None if find_spec("river") else "River is not installed",
 }
 
 

@@ -43,6 +43,9 @@ class Model:
     _learner: OneByOne | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        self._number_classes()
+
+    def _number_classes(self) -> None:
         self._labels = self.classes.tolist()
         self._codes = {label: code for code, label in enumerate(self._labels)}
 
@@ -160,7 +163,7 @@ class Model:
         layout = _layout(len(classes), self.multiclass)
         self.heads.rearrange(layout, self.columns_for(classes), waiting=waiting)
         self.classes = classes
-        self.__post_init__()
+        self._number_classes()
         self.changed()
 
     def columns_for(self, classes: np.ndarray) -> list[tuple[int, float]]:

@@ -107,8 +107,9 @@ def test_one_weight_for_all_rows_is_that_of_each(rule):
 def test_weights_are_not_written_to():
     X, y = points()
     weights = random_weights(len(X))
-    weights.setflags(write=False)
+    before = weights.copy()
     OnlineClassifier(class_weight={0: 2.0}).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(weights, before)
 
 
 def test_each_pass_and_each_shuffle_takes_the_weights_along(rule, storage):

@@ -18,6 +18,7 @@ from maxcosine.engine.native import (
     add_squares,
     gather_multiply_add,
     multiply_add,
+    store_lanes,
     sum_lanes,
     zero_lanes,
 )
@@ -88,6 +89,16 @@ def score_four_heads(slots: Any, x: Any, v: Any, h: int) -> Any:
     for k in range(stop, len(x)):
         rest = multiply_add(rest, np.float64(x[k]), v, slots[k], h)
     return add_lanes(add_lanes(add_lanes(s0, s1), add_lanes(s2, s3)), rest)
+
+
+@inline
+def score_all(slots: Any, x: Any, v: Any, out: Any) -> None:
+    """Dot products of a row with all columns of the weights."""
+    if v.shape[1] == 1:
+        out[0] = score_one_head(slots, x, v)
+    else:
+        for h in range(0, v.shape[1], LANES):
+            store_lanes(out, h, score_four_heads(slots, x, v, h))
 
 
 @inline

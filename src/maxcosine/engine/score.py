@@ -9,25 +9,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from maxcosine.compiled import borrow, helper, inline, jit
-from maxcosine.engine.arithmetic import BLOCK_VALUES, pack, score_four_heads, score_one_head
+from maxcosine.compiled import borrow, helper, jit
+from maxcosine.engine.arithmetic import BLOCK_VALUES, pack, score_all
 from maxcosine.engine.heads import Heads
-from maxcosine.engine.native import LANES, prefetch, store_lanes
+from maxcosine.engine.native import prefetch
 from maxcosine.engine.rows import csr_arrays
 from maxcosine.engine.sweep import PREFETCH_FROM, ROWS_AHEAD, borrow_all
 
 # Fewer rows than this are not worth a thread of their own.
 ROWS_A_THREAD = 256
-
-
-@inline
-def dot_all(slots: Any, x: Any, v: Any, out: Any) -> None:
-    """Dot products of a row with all columns."""
-    if v.shape[1] == 1:
-        out[0] = score_one_head(slots, x, v)
-    else:
-        for h in range(0, v.shape[1], LANES):
-            store_lanes(out, h, score_four_heads(slots, x, v, h))
 
 
 @helper
@@ -68,9 +58,9 @@ def score_rows(
                     prefetch(total, slot)
         slots = indices[indptr[row] : indptr[row + 1]]
         x = data[indptr[row] : indptr[row + 1]]
-        dot_all(slots, x, v, last)
+        score_all(slots, x, v, last)
         if averaging:
-            dot_all(slots, x, total, sums)
+            score_all(slots, x, total, sums)
         for column in range(out.shape[1]):
             score = factors[0, column] * (last[column] + constant * bias[column])
             if averaging:

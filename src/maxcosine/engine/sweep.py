@@ -25,8 +25,7 @@ from maxcosine.engine.arithmetic import (
     is_canonical,
     is_zero,
     pack,
-    score_four_heads,
-    score_one_head,
+    score_all,
     square_norm,
 )
 from maxcosine.engine.books import (
@@ -39,7 +38,7 @@ from maxcosine.engine.books import (
     shrink,
 )
 from maxcosine.engine.heads import Arrays
-from maxcosine.engine.native import LANES, call_rule, prefetch, store_lanes
+from maxcosine.engine.native import call_rule, prefetch
 
 # What ended a sweep.
 FINISHED, NOT_CANONICAL, BAD_ROW, BAD_STEP = 0, 1, 2, 3
@@ -140,11 +139,7 @@ def sweep(
         if not limits.low_sq_x <= sq_x <= limits.high_sq_x:
             return position, BAD_ROW, 0
         sq_x += constant * constant
-        if v.shape[1] == 1:
-            scores[0] = score_one_head(slots, x, v)
-        else:
-            for h in range(0, v.shape[1], LANES):
-                store_lanes(scores, h, score_four_heads(slots, x, v, h))
+        score_all(slots, x, v, scores)
         if joint:
             sq_x *= 2.0
             rival = best_rival(scores, bias, constant, codes[row], table[0]["stop"], came)
