@@ -78,10 +78,8 @@ def show_dicts(found: dict[str, Any], river: str) -> None:
         if "missing" in row:
             print(f"{row['data']:42}not measured: {row['missing']} is not in --data")
             continue
-        print(
-            f"{row['data']:42}{row['index_ns']:7.1f} ns{row['pass_ns']:7.1f} ns{row['ratio']:8.2f}"
-            f"{row['most']:9.1f}  {verdict(row['ratio'] <= row['most'])}"
-        )
+        goal = "" if row["most"] is None else f"{row['most']:9.1f}  {verdict(row['ratio'] <= row['most'])}"
+        print(f"{row['data']:42}{row['index_ns']:7.1f} ns{row['pass_ns']:7.1f} ns{row['ratio']:8.2f}{goal}")
 
 
 def show_memory(found: list[dict[str, Any]]) -> None:

@@ -21,8 +21,8 @@ from maxcosine.engine.learn import refused
 from maxcosine.engine.score import score_rows
 from maxcosine.engine.sweep import BAD_ROW, sweep
 from maxcosine.index import FeatureIndex
-from maxcosine.index.kernels import FINISHED, FULL, Table, map_dict
-from maxcosine.index.native import CURSOR_LENGTH, pointer_to
+from maxcosine.index.kernels import FINISHED, FULL, SCRATCH_LENGTH, Table, map_dict
+from maxcosine.index.native import pointer_to
 
 # What ended a call, beside what ends a mapping: there are more features than weights, or the sweep
 # ended early.
@@ -77,8 +77,6 @@ def table_at(places: Any) -> Any:
         vector_at(places, _N_HEADS, np.int32),
         vector_at(places, _N_HEADS + 1, np.int64),
         vector_at(places, _N_HEADS + 2, np.uint64),
-        vector_at(places, _N_HEADS + 3, np.int64),
-        vector_at(places, _N_HEADS + 4, np.uint8),
     )
 
 
@@ -115,10 +113,10 @@ def learn_dict(
     sweep.
     """
     heads, table = heads_at(places, data), table_at(places)
-    cursor, indptr = scratch[:CURSOR_LENGTH], scratch[CURSOR_LENGTH : CURSOR_LENGTH + 2]
-    order, codes = scratch[CURSOR_LENGTH + 2 : CURSOR_LENGTH + 3], scratch[CURSOR_LENGTH + 3 :]
+    row = scratch[SCRATCH_LENGTH:]
+    indptr, order, codes = row[:2], row[2:3], row[3:]
     weights_at, stride = heads.v.ctypes.data, heads.v.shape[1] * data.itemsize
-    fault, n, count = map_dict(table, named, count, True, mapping, slots, data, cursor, weights_at, stride)
+    fault, n, count = map_dict(table, named, count, True, mapping, slots, data, scratch, weights_at, stride)
     if fault != FINISHED:
         return fault, n, count, 0
     limits, values = limits_of(numbers), data[:n]
@@ -147,8 +145,8 @@ def score_dict(
     out: Any,
 ) -> tuple[int, int]:
     """Scores of the dict at address `mapping`; returns what ended it, and the item at fault."""
-    cursor, indptr = scratch[:CURSOR_LENGTH], scratch[CURSOR_LENGTH : CURSOR_LENGTH + 2]
-    fault, n, _ = map_dict(table_at(places), named, count, False, mapping, slots, data, cursor, 0, 0)
+    indptr = scratch[SCRATCH_LENGTH : SCRATCH_LENGTH + 2]
+    fault, n, _ = map_dict(table_at(places), named, count, False, mapping, slots, data, scratch, 0, 0)
     if fault == FINISHED:
         indptr[1] = n
         score_rows(indptr, slots, data, numbers[6], as_points, heads_at(places, data), out)
@@ -170,8 +168,8 @@ class OneByOne:
         self._room = 1
         # The limits, the constant feature, and the weight of the example.
         self._numbers = np.array([*LIMITS[dtype], 0.0, 1.0])
-        # The cursor, the ends of the row, its number, and its class.
-        self._scratch = np.zeros(CURSOR_LENGTH + 4, np.int64)
+        # For the mapping; then the ends of the row, its number, and its class.
+        self._scratch = np.zeros(SCRATCH_LENGTH + 4, np.int64)
         self._entries = _entries(dtype)
         self._learn = self._entries.get("learn")
         self._arrays: Any = None

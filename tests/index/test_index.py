@@ -258,6 +258,10 @@ ID_STREAMS = {
     "all low bits alike": lambda: np.arange(many(50_000), dtype=np.uint64) << np.uint64(40),
     "few, again and again": lambda: np.random.default_rng(0).zipf(1.2, many(200_000)).astype(np.uint64),
     "two halves": lambda: (np.arange(many(50_000)) * (2**32 + 1)).astype(np.uint64),
+    "the largest first": lambda: np.arange(many(50_000), dtype=np.uint64)[::-1].copy(),
+    "small ones among large ones": lambda: np.where(
+        np.arange(many(200_000)) % 3 == 0, random_ids(), np.arange(many(200_000), dtype=np.uint64)
+    ),
     "numbers as bits": lambda: np.arange(many(50_000)).astype(np.float64).view(np.uint64),
 }
 
@@ -284,6 +288,15 @@ def test_many_names_get_slots_in_order_of_first_appearance():
         assert index.slots_of(names[k] for k in part).tolist() == part.tolist()
     assert index.keys().tolist() == names
     assert index.slots_of(names[::-1]).tolist() == list(range(n))[::-1]
+
+
+def test_names_that_differ_in_one_byte_are_different():
+    names = ["x" * size for size in range(40)]
+    names += [f"{'x' * at}y{'x' * (size - at - 1)}" for size in range(1, 40) for at in range(size)]
+    index = FeatureIndex.of(names, "names")
+    assert len(index) == len(set(names)) == len(names)
+    assert looked_up(index, names) == list(range(len(names)))
+    assert looked_up(index, [name + "\0" for name in names]) == [None] * len(names)
 
 
 @each_kind

@@ -12,24 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import entry_of, lengthened
+from maxcosine.compiled import SMALL, entry_of, lengthened
 from maxcosine.index.kernels import (
-    BAD_KEY,
+    BAD_VALUE,
     EMPTY,
     FINISHED,
     FULL,
     FULLEST,
+    OWN,
+    SCRATCH_LENGTH,
+    SHIFT,
     Table,
     find_ids,
     find_names,
     map_dict,
     place_ids,
     place_names,
+    spans,
 )
-from maxcosine.index.native import CURSOR_LENGTH
 
 SMALLEST_TABLE = 64
-MOST_FEATURES = 2**31 - 1
+MOST_FEATURES = OWN - 1
+MOST_WORDS = 2**31 - 1
 
 KINDS = ("ids", "names")
 
@@ -38,8 +42,8 @@ class FeatureIndex:
     """Slots 0, 1, 2, ... for features in the order in which they come.
 
     `kind` is "ids" (whole numbers from 0 to 2^64 - 1) or "names" (str). Memory: at most 20 bytes a
-    feature for ids, and for names besides 1.125 times their letters, in UTF-8; at most 23 bytes and 1.5
-    times the letters for fewer than 2^18 features.
+    feature for ids, and for names besides 1.125 times their letters, in UTF-8 and rounded up to a multiple
+    of 8; with fewer than 2^18 features, at most 27 bytes for ids, and 23 and 1.5 times the letters for names.
     """
 
     def __init__(self, kind: str) -> None:
@@ -48,13 +52,10 @@ class FeatureIndex:
         self.kind = kind
         self.count = 0
         """How many features there are."""
-        named = SMALLEST_TABLE if kind == "names" else 0
         self.table = Table(
-            slots=np.full(SMALLEST_TABLE, EMPTY, np.int32),
-            shift=_shift(SMALLEST_TABLE),
-            ids=np.zeros(SMALLEST_TABLE - named, np.uint64),
-            starts=np.zeros(named, np.int64),
-            letters=np.zeros(8 * named, np.uint8),
+            places=np.full(SMALLEST_TABLE, EMPTY, np.int32),
+            numbers=_numbers(SMALLEST_TABLE),
+            words=np.zeros(SMALLEST_TABLE, np.uint64),
         )
 
     @classmethod
@@ -67,7 +68,9 @@ class FeatureIndex:
     def slots_of(self, keys: Iterable[Any]) -> np.ndarray:
         """The slots of these different keys; those that are new get one."""
         given = list(keys) if self.named else np.asarray(keys, np.uint64)
-        return self._find(given, grow=True).astype(np.int64)
+        slots = self._find(given, np.ones(len(given), np.float32), grow=True)
+        assert slots is not None
+        return slots.astype(np.int64)
 
     def __len__(self) -> int:
         return self.count
@@ -84,11 +87,15 @@ class FeatureIndex:
     def keys(self) -> np.ndarray:
         """The features in the order of their slots: uint64, or str objects."""
         if not self.named:
-            ids: np.ndarray = self.table.ids[: self.count].copy()
+            ids: np.ndarray = self.table.words[: self.count].copy()
             return ids
-        starts, letters = self.table.starts[: self.count + 1].tolist(), self.table.letters.tobytes()
+        starts, stops = np.empty((2, self.count), np.int64)
+        spans(self.table, starts, stops)
+        letters = self.table.words.tobytes()
         names = np.empty(self.count, object)
-        names[:] = [letters[start:stop].decode() for start, stop in itertools.pairwise(starts)]
+        names[:] = [
+            letters[start:stop].decode() for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
         return names
 
     def copy(self) -> FeatureIndex:
@@ -98,11 +105,11 @@ class FeatureIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         # The places follow from the keys.
-        return {"kind": self.kind, "count": self.count, "keys": self.table._replace(slots=None)}
+        return {"kind": self.kind, "count": self.count, "words": self.table.words}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.kind, self.count = state["kind"], state["count"]
-        self.table = Table(*(None if part is None else np.array(part) for part in state["keys"]))
+        self.table = Table(None, None, np.array(state["words"]))
         self._place(self.count)
 
     def map_rows(
@@ -112,15 +119,17 @@ class FeatureIndex:
 
         Zeros are left out, and so are unknown keys, unless the index may grow.
         """
-        if not np.all(data):
+        slots = self._find(keys, data, grow=grow)
+        if slots is None:
             indptr, keys, data = _kept(data != 0.0, indptr, keys, data)
-        slots = self._find(keys, grow=grow)
+            slots = self._find(keys, data, grow=grow)
+        assert slots is not None
         if not grow and slots.min(initial=0) == EMPTY:
             indptr, slots, data = _kept(slots != EMPTY, indptr, slots, data)
         return indptr, slots.view(np.uint32), data
 
-    def _find(self, keys: Any, *, grow: bool) -> np.ndarray:
-        """The slots of the keys, EMPTY where unknown."""
+    def _find(self, keys: Any, data: np.ndarray, *, grow: bool) -> np.ndarray | None:
+        """The slots of the keys of these values, EMPTY where unknown; None if there is a 0."""
         kernel: Any = find_ids
         given: tuple[Any, ...] = (keys,)
         if self.named:
@@ -128,16 +137,18 @@ class FeatureIndex:
             kernel, given = find_names, (letters.ctypes.data, starts)
         slots, done = np.empty(len(keys), np.int32), 0
         while True:
-            done, self.count = kernel(self.table, self.count, grow, done, *given, slots)
+            done, self.count, zeros = kernel(self.table, self.count, grow, done, *given, data, slots)
+            if zeros:
+                return None
             if done == len(slots):
                 return slots
             self.make_room()
 
     def map_dict(self, x: dict[Any, Any], slots: np.ndarray, data: np.ndarray, *, grow: bool) -> int:
         """Write slots and values of a dict; returns how many. Both arrays are longer than the dict."""
-        before, cursor = self.count, np.empty(CURSOR_LENGTH, np.int64)
+        before, scratch = self.count, np.empty(SCRATCH_LENGTH, np.int64)
         while True:
-            given = (self.table, self.named, self.count, grow, id(x), slots, data, cursor, 0, 0)
+            given = (self.table, self.named, self.count, grow, id(x), slots, data, scratch, 0, 0)
             fault, n, self.count = _entry(data.dtype, given)(*given)
             if fault == FINISHED:
                 return n  # type: ignore[no-any-return]
@@ -148,11 +159,11 @@ class FeatureIndex:
             x = self.mended(fault, x, n)
 
     def mended(self, fault: int, x: dict[Any, Any], item: int) -> dict[Any, Any]:
-        """The dict with ids that are int, if one was a whole number of another type; else an error that
-        says what is wrong with an item."""
-        key, value = list(x.items())[item]
-        if fault != BAD_KEY:
-            raise bad_value(key, value)
+        """The dict with values that are float and ids that are int, if an item had others of their kind; else
+        an error that says what is wrong with it."""
+        if fault == BAD_VALUE:
+            return {k: _float(k, v) for k, v in x.items()}
+        key = list(x)[item]
         if not self.named and type(key) is not int and hasattr(key, "__index__"):
             return {operator.index(k) if hasattr(k, "__index__") else k: v for k, v in x.items()}
         wanted = "a str" if self.named else "a whole number from 0 to 2^64 - 1"
@@ -168,29 +179,35 @@ class FeatureIndex:
             self.count = count
 
     def make_room(self) -> None:
-        """Lengthen what is full: the places, the arrays by slot, or else the letters."""
-        table, count = self.table, self.count
-        if count >= MOST_FEATURES:
+        """Lengthen what is full: the places, or the words."""
+        if self.count >= MOST_FEATURES:
             raise OverflowError(f"an index holds at most {MOST_FEATURES:,} features")
-        by_slot = table.starts if self.named else table.ids
-        if count >= FULLEST * len(table.slots):
-            self._place(count)
+        if self.count >= FULLEST * len(self.table.places):
+            self._place(self.count)
             return
-        if count + self.named == len(by_slot):
-            by_slot.resize(lengthened(len(by_slot)), refcheck=False)
-        else:
-            table.letters.resize(lengthened(len(table.letters)), refcheck=False)
+        self._lengthen(lengthened(len(self.table.words)))
+
+    def _lengthen(self, n_words: int) -> None:
+        if self.named and n_words > MOST_WORDS:
+            raise OverflowError(f"the names of an index take at most {MOST_WORDS * 8:,} bytes")
+        self.table.words.resize(n_words, refcheck=False)
         # Arrays that moved are in a new tuple, so that whoever remembers where they lay will notice.
-        self.table = Table(*table)
+        self.table = Table(*self.table)
 
     def _place(self, count: int) -> None:
         """Places for the first `count` keys, and for more."""
         n_places = SMALLEST_TABLE
         while count >= FULLEST * n_places:
             n_places *= 2
-        self.table = self.table._replace(slots=None)  # the old places go before the new ones come
-        self.table = self.table._replace(slots=np.full(n_places, EMPTY, np.int32), shift=_shift(n_places))
+        self.table = self.table._replace(places=None)  # the old places go before the new ones come
+        self.table = self.table._replace(
+            places=np.full(n_places, EMPTY, np.int32), numbers=_numbers(n_places)
+        )
         (place_names if self.named else place_ids)(self.table, count)
+        # As many ids as there are places for them, while that is little memory.
+        most = int(FULLEST * n_places)
+        if not self.named and len(self.table.words) < most < SMALL:
+            self._lengthen(most)
 
 
 _ENTRIES: dict[np.dtype, Any] = {}
@@ -203,8 +220,11 @@ def _entry(dtype: np.dtype, given: tuple[Any, ...]) -> Any:
     return _ENTRIES[dtype]
 
 
-def _shift(n_places: int) -> np.ndarray:
-    return np.array([64 - (n_places.bit_length() - 1)])
+def _numbers(n_places: int) -> np.ndarray:
+    """The numbers of a table without names."""
+    numbers = np.zeros(2, np.int64)
+    numbers[SHIFT] = 64 - (n_places.bit_length() - 1)
+    return numbers
 
 
 def _kept(mask: np.ndarray, indptr: np.ndarray, keys: Any, data: np.ndarray) -> tuple[Any, Any, Any]:
@@ -233,6 +253,16 @@ def _letters(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 def kind_of(x: Mapping[Any, Any]) -> str:
     """The kind of index that the keys of an example ask for."""
     return "names" if any(isinstance(key, str) for key in x) else "ids"
+
+
+def _float(key: Any, value: Any) -> float:
+    # float(...) would take a text, too.
+    if hasattr(value, "__float__") or hasattr(value, "__index__"):
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise bad_value(key, value)
 
 
 def bad_value(key: Any, value: Any) -> TypeError:

@@ -1,8 +1,14 @@
 """Open addressing, compiled: which slot a key has, and how a new key gets one.
 
-A key is looked for from the place that its hash names, place after place; at most three quarters of
-the places are taken. A place holds a slot only, and the keys lie in the order of their slots: features that
-come often come early, and so their keys are neighbours in memory.
+Keys lie in the order of their slots, and so those that come often are neighbours in memory. A table of
+places, at most three quarters taken, says where to find them:
+
+- an id that is the number of a place has that place for its own, and is found by it alone: whoever is
+  there gives way;
+- any other id has the first free of the places that its hash names, one after another, and is found
+  by comparing it with the key of the slot there;
+- a name has the first free place from the one that its hash names on, and is found by comparing it with
+  the record there: slot, length and letters together.
 """
 
 from __future__ import annotations
@@ -13,13 +19,14 @@ import numpy as np
 
 from maxcosine.compiled import borrow, inline, jit, jit_holding_lock
 from maxcosine.index.native import (
+    CURSOR_LENGTH,
     KEY,
+    POSITION,
     SIZE,
     VALUE,
     byte_at,
     failed,
     fetch_ahead,
-    half_word_at,
     id_of,
     next_item,
     number_of,
@@ -28,6 +35,8 @@ from maxcosine.index.native import (
 )
 
 EMPTY, NO_ROOM = -1, -2
+# What is added to the slot of an id that lies in its own place.
+OWN = 2**30
 # Ids that are looked for together.
 BLOCK = 1024
 FULLEST = 0.75
@@ -37,28 +46,33 @@ FINISHED, FULL, BAD_KEY, BAD_VALUE = 0, 1, 2, 3
 
 # 2^64 divided by the golden ratio: multiplying by it spreads the bits upwards (Knuth, volume 3, 6.4).
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_WORD, _HALF = 8, 4
+_WORD, _PLACE_SIZE, _LINE = 8, 4, 64
+_NEIGHBOURS = np.uint64(8)
+_SIZE_BITS = np.uint64(32)
+_SIZE = np.uint64(2**32 - 1)
+
+# Items of a dict that are looked for together, and where they are written down, after the cursor.
+ITEMS = np.uint64(32)
+_KEYS, _VALUES, _SIZES, _HASHES = (np.uint64(CURSOR_LENGTH) + k * ITEMS for k in range(4))
+SCRATCH_LENGTH = int(_HASHES + ITEMS)
+
+# The numbers of a table: 64 less the logarithm of the number of places, and how many words are taken.
+SHIFT, TAKEN = 0, 1
 
 
 class Table(NamedTuple):
-    """An index as the kernels see it; one of ids has no starts and letters, one of names no ids."""
+    """An index as the kernels see it."""
 
-    slots: Any  # int32, by place: EMPTY, or the slot
-    shift: Any  # one number: 64 less the logarithm of the number of places
-    ids: Any  # uint64, by slot
-    starts: Any  # int64, by slot: where a name begins, and the one before ends
-    letters: Any  # uint8
+    places: Any
+    """int32: EMPTY; or the slot of an id, with OWN if it is at home; or the first word of a name."""
+    numbers: Any
+    words: Any
+    """uint64: the ids, by slot; or of each name its slot and size, and then its letters."""
 
 
 @inline
 def borrow_all(table: Any) -> Any:
-    return Table(
-        borrow(table.slots),
-        borrow(table.shift),
-        borrow(table.ids),
-        borrow(table.starts),
-        borrow(table.letters),
-    )
+    return Table(borrow(table.places), borrow(table.numbers), borrow(table.words))
 
 
 @inline
@@ -70,159 +84,269 @@ def fold(key: Any) -> Any:
 @inline
 def first_place(table: Any, key: Any) -> Any:
     """Where an id, or the hash of a name, is looked for first: the highest bits of a product."""
-    return (key * _GOLDEN) >> np.uint64(table.shift[0])
+    return (key * _GOLDEN) >> np.uint64(table.numbers[SHIFT])
 
 
 @inline
-def hash_name(address: int, size: int) -> Any:
-    """The hash of the bytes of a name, eight at a time; the last eight may overlap those before."""
-    key = np.uint64(size) * _GOLDEN
-    if size >= _WORD:
-        for k in range(0, size - _WORD, _WORD):
-            key = fold(key ^ word_at(address + k))
-        key = fold(key ^ word_at(address + size - _WORD))
-    elif size >= _HALF:
-        key = fold(key ^ half_word_at(address) ^ (half_word_at(address + size - _HALF) << np.uint64(32)))
-    else:
-        for k in range(size):
-            key = key * np.uint64(257) + byte_at(address + k)
-        key = fold(key)
+def first_and_last(address: int, size: Any) -> tuple[Any, Any]:
+    """The first and the last eight of some bytes; or what there is, twice.
+
+    Sizes vary from word to word, so that a branch would often be mispredicted. If there are fewer than eight,
+    those before them are read too and shifted out: a text is nowhere the first thing in memory.
+    """
+    present = min(size, _WORD)
+    half = np.uint64(4 * (_WORD - present))  # of the bits to lose: a shift by 64 means nothing
+    first, last = word_at(address + present - _WORD), word_at(address + size - _WORD)
+    return (first >> half) >> half, (last >> half) >> half
+
+
+@inline
+def hash_name(address: int, size: Any) -> Any:
+    """The hash of the bytes of a name."""
+    first, last = first_and_last(address, size)
+    key = fold(fold(np.uint64(size) * _GOLDEN ^ first) ^ last)
+    for k in range(_WORD, size - _WORD, _WORD):
+        key = fold(key ^ word_at(address + k))
     return key ^ (key >> np.uint64(29))
 
 
 @inline
-def same_bytes(one: int, other: int, size: int) -> Any:
-    same, k = True, 0
-    if size >= _WORD:
-        while same and k < size - _WORD:
-            same = word_at(one + k) == word_at(other + k)
-            k += _WORD
-        return same and word_at(one + size - _WORD) == word_at(other + size - _WORD)
-    if size >= _HALF:
-        last = size - _HALF
-        same = half_word_at(one + last) == half_word_at(other + last)
-        return same and half_word_at(one) == half_word_at(other)
-    while same and k < size:
-        same = byte_at(one + k) == byte_at(other + k)
-        k += 1
+def is_name(table: Any, record: Any, address: int, size: int) -> Any:
+    """Whether the name of a record, given without a sign, is the one of so many bytes at an address."""
+    letters = table.words.ctypes.data + np.int64(record + np.uint64(1)) * _WORD
+    size_there = np.int64(table.words[record] & _SIZE)
+    there, here = first_and_last(letters, size_there), first_and_last(address, size)
+    same = (size_there == size) & (there[0] == here[0]) & (there[1] == here[1])
+    if same and size > 2 * _WORD:
+        for k in range(_WORD, size - _WORD, _WORD):
+            same &= word_at(letters + k) == word_at(address + k)
     return same
 
 
 @inline
-def is_name(table: Any, slot: Any, address: int, size: int) -> Any:
-    """Whether the name of a slot, without a sign, is the one of so many bytes at an address."""
-    start = table.starts[slot]
-    if table.starts[slot + np.uint64(1)] - start != size:
-        return False
-    return same_bytes(table.letters.ctypes.data + start, address, size)
+def next_place(table: Any, key: Any, place: Any, turn: Any) -> Any:
+    """Where an id is looked for after so many turns: at the neighbours, which are in the cache already, and
+    then far away, so that ids at home, which lie side by side, are not in the way for long."""
+    within = _NEIGHBOURS - np.uint64(1)
+    if turn & within:
+        return (place & ~within) | ((place + np.uint64(1)) & within)
+    step = (fold(key) >> np.uint64(20)) | np.uint64(1)
+    return (place + step * _NEIGHBOURS) & np.uint64(len(table.places) - 1)
 
 
 @inline
 def place_of_id(table: Any, key: Any) -> Any:
-    """The place of an id, or the empty one where it belongs."""
+    """The place of an id, or the empty one where it belongs; not for one that has its own."""
     # Places and slots without a sign: an index that may be negative is checked, which takes longer
     # than all the rest.
-    mask = np.uint64(len(table.slots) - 1)
-    place = first_place(table, key)
-    slot = table.slots[place]
-    while slot != EMPTY and table.ids[np.uint64(slot)] != key:
-        place = (place + np.uint64(1)) & mask
-        slot = table.slots[place]
+    place, turn = first_place(table, key), np.uint64(0)
+    slot = table.places[place]
+    while slot != EMPTY and (slot >= OWN or table.words[np.uint64(slot)] != key):
+        turn += np.uint64(1)
+        place = next_place(table, key, place, turn)
+        slot = table.places[place]
     return place
 
 
 @inline
-def place_of_name(table: Any, key: Any, address: int, size: int) -> Any:
+def place_of_name(table: Any, key: Any, address: int, size: Any) -> Any:
     """The place of a name of this hash, or the empty one where it belongs."""
-    mask = np.uint64(len(table.slots) - 1)
+    mask = np.uint64(len(table.places) - 1)
     place = first_place(table, key)
-    slot = table.slots[place]
-    while slot != EMPTY and not is_name(table, np.uint64(slot), address, size):
+    record = table.places[place]
+    while record != EMPTY and not is_name(table, np.uint64(record), address, size):
         place = (place + np.uint64(1)) & mask
-        slot = table.slots[place]
+        record = table.places[place]
     return place
+
+
+@inline
+def move_in(table: Any, key: Any, slot: Any) -> None:
+    """Give an id its own place; whoever is there moves."""
+    stranger = table.places[key]
+    table.places[key] = slot + OWN
+    if stranger != EMPTY:
+        table.places[place_of_id(table, table.words[np.uint64(stranger)])] = stranger
 
 
 @inline
 def slot_of_id(table: Any, count: int, key: Any, grow: bool) -> tuple[Any, int]:
     """The slot of an id, EMPTY or NO_ROOM, and how many keys there are then."""
-    place = place_of_id(table, key)
-    slot = table.slots[place]
-    if slot == EMPTY and grow:
-        if count >= FULLEST * len(table.slots) or count == len(table.ids):
-            return np.int32(NO_ROOM), count
-        slot = np.int32(count)
-        table.ids[np.uint64(count)] = key
-        table.slots[place] = slot
-        count += 1
-    return slot, count
+    has_own = key < np.uint64(len(table.places))
+    place = key if has_own else place_of_id(table, key)
+    slot = table.places[place]
+    if has_own and slot >= OWN:
+        return np.int32(slot - OWN), count
+    if slot != EMPTY and not has_own:
+        return np.int32(slot), count
+    if not grow:
+        return np.int32(EMPTY), count
+    if count >= FULLEST * len(table.places) or count == len(table.words):
+        return np.int32(NO_ROOM), count
+    table.words[np.uint64(count)] = key
+    if has_own:
+        move_in(table, key, np.int32(count))
+    else:
+        table.places[place] = np.int32(count)
+    return np.int32(count), count + 1
 
 
 @inline
-def slot_of_name(table: Any, count: int, address: int, size: int, grow: bool) -> tuple[Any, int]:
-    """The slot of a name, EMPTY or NO_ROOM, and how many keys there are then."""
-    key = hash_name(address, size)
+def slot_of_name(table: Any, count: int, key: Any, address: int, size: int, grow: bool) -> tuple[Any, int]:
+    """The slot of a name of this hash, EMPTY or NO_ROOM, and how many keys there are then."""
     place = place_of_name(table, key, address, size)
-    slot = table.slots[place]
-    if slot == EMPTY and grow:
-        start = table.starts[count]
-        full = count >= FULLEST * len(table.slots) or count + 1 == len(table.starts)
-        if full or start + size > len(table.letters):
-            return np.int32(NO_ROOM), count
-        for k in range(size):
-            table.letters[start + k] = np.uint8(byte_at(address + k))
-        slot = np.int32(count)
-        table.starts[count + 1] = start + size
-        table.slots[place] = slot
-        count += 1
-    return slot, count
+    record = table.places[place]
+    if record != EMPTY:
+        return np.int32(table.words[np.uint64(record)] >> _SIZE_BITS), count
+    if not grow:
+        return np.int32(EMPTY), count
+    start = table.numbers[TAKEN]
+    stop = start + 1 + (size + _WORD - 1) // _WORD
+    if count >= FULLEST * len(table.places) or stop > len(table.words):
+        return np.int32(NO_ROOM), count
+    table.words[start] = (np.uint64(count) << _SIZE_BITS) | np.uint64(size)
+    for word in range(start + 1, stop):
+        letters = np.uint64(0)
+        first = (word - start - 1) * _WORD
+        for k in range(min(_WORD, size - first)):
+            letters |= byte_at(address + first + k) << np.uint64(8 * k)
+        table.words[word] = letters
+    table.places[place] = np.int32(start)
+    table.numbers[TAKEN] = stop
+    return np.int32(count), count + 1
+
+
+@inline
+def slot_if_first(table: Any, key: Any) -> Any:
+    """The slot of an id that is where it is looked for first; else something negative. Without a branch
+    that could be mispredicted."""
+    if key < np.uint64(len(table.places)):
+        return np.int32(table.places[key] - np.int32(OWN))
+    slot = table.places[first_place(table, key)]
+    found = (table.words[np.uint64(max(slot, 0) & (OWN - 1))] == key) & (np.uint32(slot) < OWN)
+    return np.int32(slot | (np.int32(found) - np.int32(1)))
 
 
 @jit
-def find_ids(table: Any, count: int, grow: bool, first: int, ids: Any, slots: Any) -> tuple[Any, int]:
-    """The slots of the ids from `first` on, EMPTY where unknown; ends before one for which there is no room.
+def find_ids(
+    table: Any, count: int, grow: bool, first: int, ids: Any, data: Any, slots: Any
+) -> tuple[Any, int, bool]:
+    """The slots of the ids from `first` on, EMPTY where unknown.
 
-    Most ids are where they are looked for first. Those are found without a branch that could be
-    mispredicted, a block at a time; then the others, in order. Returns how many are found, and how many
-    keys there are.
+    Most ids are where they are looked for first. So a block of them is looked for there, four at a time;
+    what was missing is picked out of the fours in which something was, and looked for again, in order.
+    Ends before an id for which there is no room, and before a block in which a value is 0. Returns how many
+    are found, how many keys there are, and whether there is a 0.
     """
-    table, ids, slots = borrow_all(table), borrow(ids), borrow(slots)
-    elsewhere = np.empty(BLOCK, np.uint32)
-    n = np.uint64(len(ids))
-    start = np.uint64(first)
+    table, ids, data, slots = borrow_all(table), borrow(ids), borrow(data), borrow(slots)
+    fours, missing = np.empty(BLOCK // 4 + 1, np.uint32), np.empty(BLOCK + 1, np.uint32)
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    n, start = np.uint64(len(ids)), np.uint64(first)
     while start < n:
         stop = min(start + np.uint64(BLOCK), n)
-        n_elsewhere = np.uint64(0)
+        zeros = False
         for j in range(start, stop):
-            key = np.uint64(ids[j])
-            slot = table.slots[first_place(table, key)]
-            found = (table.ids[np.uint64(max(slot, 0))] == key) & (slot != EMPTY)
-            slots[j] = slot
-            elsewhere[n_elsewhere] = np.uint32(j - start)
-            n_elsewhere += np.uint64(not found)
-        for i in range(n_elsewhere):
-            k = start + np.uint64(elsewhere[i])
-            slot, count = slot_of_id(table, count, np.uint64(ids[k]), grow)
+            zeros |= data[j] == 0.0
+        if zeros:
+            return np.int64(start), count, True
+        n_fours, n_missing = np.uint64(0), np.uint64(0)
+        last = start + (stop - start) // four * four
+        for j in range(start, last, four):
+            a = slot_if_first(table, np.uint64(ids[j]))
+            b = slot_if_first(table, np.uint64(ids[j + one]))
+            c = slot_if_first(table, np.uint64(ids[j + two]))
+            d = slot_if_first(table, np.uint64(ids[j + three]))
+            slots[j], slots[j + one], slots[j + two], slots[j + three] = a, b, c, d
+            fours[n_fours] = np.uint32(j - start)
+            n_fours += np.uint64((a | b | c | d) < 0)
+        for i in range(n_fours):
+            for k in range(fours[i], fours[i] + four):
+                missing[n_missing] = np.uint32(k)
+                n_missing += np.uint64(slots[start + np.uint64(k)] < 0)
+        for k in range(last - start, stop - start):
+            missing[n_missing] = np.uint32(k)
+            n_missing += one
+        for i in range(n_missing):
+            at = start + np.uint64(missing[i])
+            slot, count = slot_of_id(table, count, np.uint64(ids[at]), grow)
             if slot == NO_ROOM:
-                return np.int64(k), count
-            slots[k] = slot
+                return np.int64(at), count, False
+            slots[at] = slot
         start = stop
-    return len(ids), count
+    return len(ids), count, False
 
 
 @jit
 def find_names(
-    table: Any, count: int, grow: bool, first: int, letters: int, starts: Any, slots: Any
-) -> tuple[int, int]:
+    table: Any, count: int, grow: bool, first: int, letters: int, starts: Any, data: Any, slots: Any
+) -> tuple[Any, int, bool]:
     """`find_ids` for names that lie one after another from address `letters` on."""
-    table, starts, slots = borrow_all(table), borrow(starts), borrow(slots)
+    table, starts, data, slots = borrow_all(table), borrow(starts), borrow(data), borrow(slots)
     for k in range(first, len(slots)):
+        if data[k] == 0.0:
+            return k, count, True
         size = starts[k + 1] - starts[k]
-        slot, count = slot_of_name(table, count, letters + starts[k], size, grow)
+        address = letters + starts[k]
+        slot, count = slot_of_name(table, count, hash_name(address, size), address, size, grow)
         if slot == NO_ROOM:
-            return k, count
+            return k, count, False
         slots[k] = slot
-    return len(slots), count
+    return len(slots), count, False
+
+
+@inline
+def next_items(mapping: int, scratch: Any) -> Any:
+    """Write down the next items of a dict, at most ITEMS, and ask the memory for them; returns how many."""
+    n = np.uint64(0)
+    while n < ITEMS and next_item(mapping, scratch):
+        scratch[_KEYS + n], scratch[_VALUES + n] = scratch[KEY], scratch[VALUE]
+        # A text may begin in one line of memory and end in the next.
+        fetch_ahead(scratch[KEY])
+        fetch_ahead(scratch[KEY] + _LINE - 1)
+        fetch_ahead(scratch[VALUE])
+        n += np.uint64(1)
+    return n
+
+
+@inline
+def read_key(scratch: Any, named: bool, item: Any) -> bool:
+    """Put hash, address and size of a name, or an id, in the place of an item's key; whether there is one."""
+    if named:
+        address = text_of(scratch[_KEYS + item], scratch)
+        if address == 0:
+            failed()
+            return False
+        scratch[_KEYS + item], scratch[_SIZES + item] = address, scratch[SIZE]
+        scratch[_HASHES + item] = np.int64(hash_name(address, scratch[SIZE]))
+        return True
+    key = id_of(scratch[_KEYS + item])
+    scratch[_HASHES + item] = np.int64(key)
+    return not (key == np.uint64(0xFFFFFFFFFFFFFFFF) and failed())
+
+
+@inline
+def look_up(table: Any, named: bool, scratch: Any, n: Any) -> Any:
+    """Read the keys of the items written down, and ask the memory for what the index knows of them.
+
+    Returns how many are read: as many as there are, unless one is no key.
+    """
+    for item in range(n):
+        if not read_key(scratch, named, item):
+            return item
+        place = place_to_look(table, named, np.uint64(scratch[_HASHES + item]))
+        fetch_ahead(table.places.ctypes.data + np.int64(place) * _PLACE_SIZE)
+    for item in range(n):
+        found = table.places[place_to_look(table, named, np.uint64(scratch[_HASHES + item]))]
+        fetch_ahead(table.words.ctypes.data + (np.int64(found) & (OWN - 1)) * _WORD)
+    return n
+
+
+@inline
+def place_to_look(table: Any, named: bool, key: Any) -> Any:
+    """The place that an id, or the hash of a name, is looked for first."""
+    if not named and key < np.uint64(len(table.places)):
+        return key
+    return first_place(table, key)
 
 
 @jit_holding_lock
@@ -234,63 +358,82 @@ def map_dict(
     mapping: int,
     slots: Any,
     data: Any,
-    cursor: Any,
+    scratch: Any,
     weights: int,
     stride: int,
-) -> tuple[int, int, int]:
+) -> tuple[int, Any, int]:
     """The dict at address `mapping` as slots and values, without zeros and unknown keys.
 
-    The memory is asked for the weights of each slot, `stride` bytes from one to the next. Returns what
-    ended it, how many values were written (or which item is at fault), and how many keys there are.
+    Dicts are scattered over the memory, and the index is too. So items are taken several at a time, and the
+    memory is asked for what all of them need before any is looked at; at last for the weights of each slot,
+    `stride` bytes from one to the next. Returns what ended it, how many values were written (or which
+    item is at fault), and how many keys there are.
     """
-    table, slots, data, cursor = borrow_all(table), borrow(slots), borrow(data), borrow(cursor)
-    cursor[:] = 0
-    end, item = 0, 0
-    while next_item(mapping, cursor):
-        value = number_of(cursor[VALUE])
-        if value == -1.0 and failed():
-            return BAD_VALUE, item, count
-        item += 1
-        if named:
-            address = text_of(cursor[KEY], cursor)
-            if address == 0:
-                failed()
-                return BAD_KEY, item - 1, count
+    table, slots, data, scratch = borrow_all(table), borrow(slots), borrow(data), borrow(scratch)
+    scratch[POSITION] = 0
+    end, done, n = 0, np.int64(0), ITEMS
+    while n == ITEMS:
+        n = next_items(mapping, scratch)
+        readable = look_up(table, named, scratch, n)
+        if readable < n:
+            return BAD_KEY, done + np.int64(readable), count
+        for item in range(n):
+            value = number_of(scratch[_VALUES + item])
+            if value == -1.0 and failed():
+                return BAD_VALUE, done + np.int64(item), count
             if value == 0.0:
                 continue
-            slot, count = slot_of_name(table, count, address, cursor[SIZE], grow)
-        else:
-            key = id_of(cursor[KEY])
-            if key == np.uint64(0xFFFFFFFFFFFFFFFF) and failed():
-                return BAD_KEY, item - 1, count
-            if value == 0.0:
-                continue
-            slot, count = slot_of_id(table, count, key, grow)
-        if slot == NO_ROOM:
-            return FULL, 0, count
-        if end + 1 >= len(slots):
-            return BAD_VALUE, item - 1, count  # a value that changes the dict when it is asked for its number
-        fetch_ahead(weights + slot * stride)
-        slots[end] = slot
-        data[end] = value
-        end += slot != EMPTY
+            key = np.uint64(scratch[_HASHES + item])
+            if named:
+                address, size = scratch[_KEYS + item], scratch[_SIZES + item]
+                slot, count = slot_of_name(table, count, key, address, size, grow)
+            else:
+                slot, count = slot_of_id(table, count, key, grow)
+            if slot == NO_ROOM:
+                return FULL, 0, count
+            fetch_ahead(weights + slot * stride)
+            slots[end] = slot
+            data[end] = value
+            end += slot != EMPTY
+        done += np.int64(n)
     return FINISHED, end, count
 
 
 @jit
 def place_ids(table: Any, count: int) -> None:
-    """Put the first `count` ids into empty places, in the order of their slots: the first ones, which come
-    often, get the best places."""
+    """Put the first `count` ids into empty places."""
     table = borrow_all(table)
     for slot in range(count):
-        table.slots[place_of_id(table, table.ids[slot])] = slot
+        key = table.words[slot]
+        if key < np.uint64(len(table.places)):
+            move_in(table, key, np.int32(slot))
+        else:
+            table.places[place_of_id(table, key)] = slot
+
+
+@inline
+def words_of(header: Any) -> Any:
+    """How many words the record takes whose first word this is."""
+    return 1 + (np.int64(header & _SIZE) + _WORD - 1) // _WORD
 
 
 @jit
 def place_names(table: Any, count: int) -> None:
-    """Put the first `count` names into empty places."""
+    """Put the first `count` names into empty places; the words of all others are free."""
     table = borrow_all(table)
-    for slot in range(count):
-        start = table.starts[slot]
-        address, size = table.letters.ctypes.data + start, table.starts[slot + 1] - start
-        table.slots[place_of_name(table, hash_name(address, size), address, size)] = slot
+    record = 0
+    for _ in range(count):
+        address, size = table.words.ctypes.data + (record + 1) * _WORD, np.int64(table.words[record] & _SIZE)
+        table.places[place_of_name(table, hash_name(address, size), address, size)] = record
+        record += words_of(table.words[record])
+    table.numbers[TAKEN] = record
+
+
+@jit
+def spans(table: Any, starts: Any, stops: Any) -> None:
+    """Where the letters of each name begin and end, in bytes."""
+    record = 0
+    for slot in range(len(starts)):
+        starts[slot] = (record + 1) * _WORD
+        stops[slot] = starts[slot] + np.int64(table.words[record] & _SIZE)
+        record += words_of(table.words[record])

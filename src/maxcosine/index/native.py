@@ -1,13 +1,15 @@
 """Read a dict and bytes in memory, from compiled code.
 
 The functions of Python's C interface that Numba does not offer. Kernels that use those of dicts hold
-the interpreter lock. Each has a plain Python twin for NUMBA_DISABLE_JIT=1.
+the interpreter lock, and none of them calls Python code, so that no dict changes while it is read. Each has
+a plain Python twin for NUMBA_DISABLE_JIT=1.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,16 @@ from maxcosine.compiled import JIT_ENABLED
 # Where `next_item` leaves what it found, and `text_of` the length of a text.
 POSITION, KEY, VALUE, SIZE = 0, 1, 2, 3
 CURSOR_LENGTH = 4
+
+
+def _offset(value: Any, kind: Any, content: Any) -> int:
+    """How many bytes from the beginning of an object something lies."""
+    offsets = range(0, type(value).__basicsize__, 8)
+    return next(offset for offset in offsets if kind.from_address(id(value) + offset).value == content)
+
+
+_TYPE_OFFSET = _offset(-1.5, ctypes.c_size_t, id(float))
+_NUMBER_OFFSET = _offset(-1.5, ctypes.c_double, -1.5)
 
 _I32, _I64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _OBJECT = cgutils.voidptr_t
@@ -73,10 +85,29 @@ def id_of(typingctx: Any, key: Any) -> Any:
 
 @intrinsic
 def number_of(typingctx: Any, value: Any) -> Any:
-    """The number at address `value`; see `failed`."""
+    """The float or int at address `value`; see `failed`."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _call(builder, "PyFloat_AsDouble", _DOUBLE, [builder.inttoptr(args[0], _OBJECT)])
+        number = builder.inttoptr(args[0], _OBJECT)
+        float_type = context.get_python_api(builder).get_c_object("PyFloat_Type")
+
+        def cell(offset: int, kind: Any) -> Any:
+            return builder.inttoptr(builder.add(args[0], _I64(offset)), kind.as_pointer())
+
+        type_of = builder.load(cell(_TYPE_OFFSET, _OBJECT))
+        result = cgutils.alloca_once(builder, _DOUBLE)
+        is_float = builder.icmp_unsigned("==", type_of, float_type)
+        with builder.if_else(is_float, likely=True) as (then, otherwise):
+            with then:
+                builder.store(builder.load(cell(_NUMBER_OFFSET, _DOUBLE)), result)
+            with otherwise:
+                derived = _call(builder, "PyType_IsSubtype", _I32, [type_of, float_type])
+                with builder.if_else(builder.icmp_signed("!=", derived, _I32(0))) as (floats, others):
+                    with floats:
+                        builder.store(_call(builder, "PyFloat_AsDouble", _DOUBLE, [number]), result)
+                    with others:
+                        builder.store(_call(builder, "PyLong_AsDouble", _DOUBLE, [number]), result)
+        return builder.load(result)
 
     return types.float64(value), codegen
 
@@ -106,16 +137,6 @@ def word_at(typingctx: Any, address: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return _load(builder, args[0], 64)
-
-    return types.uint64(address), codegen
-
-
-@intrinsic
-def half_word_at(typingctx: Any, address: Any) -> Any:
-    """Four bytes from an address."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _load(builder, args[0], 32)
 
     return types.uint64(address), codegen
 
@@ -154,7 +175,7 @@ def pointer_to(typingctx: Any, address: Any) -> Any:
 
 
 if not JIT_ENABLED:
-    _alive: list[Any] = []  # the texts whose addresses were given away last
+    _alive: deque[Any] = deque(maxlen=100)  # the texts whose addresses were given away last
     _errors: list[Exception] = []
 
     def _object_at(address: int) -> Any:
@@ -174,7 +195,7 @@ if not JIT_ENABLED:
         except (TypeError, UnicodeEncodeError) as error:
             _errors.append(error)
             return 0
-        _alive[:] = [text]
+        _alive.append(text)
         cursor[SIZE] = len(text) - 1
         return ctypes.addressof(text)
 
@@ -186,9 +207,12 @@ if not JIT_ENABLED:
         return np.uint64(2**64 - 1)
 
     def number_of(value: Any) -> float:
+        number = _object_at(value)
         try:
-            return float(_object_at(value).__float__())
-        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            if isinstance(number, float | int):
+                return float(number)
+            raise TypeError("neither float nor int")
+        except (TypeError, OverflowError) as error:
             _errors.append(error)
             return -1.0
 
@@ -199,9 +223,6 @@ if not JIT_ENABLED:
 
     def word_at(address: Any) -> Any:
         return np.uint64(ctypes.c_uint64.from_address(int(address)).value)
-
-    def half_word_at(address: Any) -> Any:
-        return np.uint64(ctypes.c_uint32.from_address(int(address)).value)
 
     def byte_at(address: Any) -> Any:
         return np.uint64(ctypes.c_uint8.from_address(int(address)).value)
