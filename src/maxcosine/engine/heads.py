@@ -151,9 +151,15 @@ def _longer(rows: np.ndarray, n: int) -> np.ndarray:
     return owned
 
 
-def _entries(rule: Rule, n_heads: int) -> np.ndarray:
-    """Machine addresses of the rule, or plain functions when nothing is compiled."""
-    return np.full(n_heads, rule.entry, dtype=np.uint64 if JIT_ENABLED else object)
+def _entries(rules: Sequence[Rule]) -> np.ndarray:
+    """Machine addresses of the rules, or plain functions when nothing is compiled."""
+    return np.array([rule.entry for rule in rules], dtype=np.uint64 if JIT_ENABLED else object)
+
+
+def _stacked(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays on top of each other, the narrower ones filled up with zeros."""
+    width = max(row.shape[1] for row in rows)
+    return np.concatenate([np.pad(row, ((0, 0), (0, width - row.shape[1]))) for row in rows])
 
 
 class Arrays(NamedTuple):
@@ -173,9 +179,10 @@ class Arrays(NamedTuple):
 
 @dataclass
 class Heads:
-    """The hypotheses of one model, their scalars, and their rules' states."""
+    """The hypotheses of one model, or of several side by side, their scalars, and their rules' states."""
 
-    rule: Rule
+    rules: tuple[Rule, ...]
+    """The rule of each head."""
     arrays: Arrays
     fit_intercept: bool
     average: bool
@@ -203,11 +210,53 @@ class Heads:
             table=table,
             state=np.tile(np.array([*rule.initial_state(), 0.0]), (n_heads, 1)),
             params=np.tile(np.array([*params, 0.0]), (n_heads, 1)),
-            rules=_entries(rule, n_heads),
+            rules=_entries([rule] * n_heads),
             log=np.zeros((n_heads if rule.restarts else 0, n_features // LOG_SHARE), np.uint64),
             came=np.ones(max(width, 2), np.int64),
         )
-        return cls(rule, arrays, fit_intercept, average)
+        return cls((rule,) * n_heads, arrays, fit_intercept, average)
+
+    @classmethod
+    def side_by_side(cls, parts: Sequence[Heads]) -> Heads:
+        """The heads of several, of one type and with one number of features, as they would go on
+        by themselves: rules that are compared learn in one sweep."""
+        arrays, n = [part.arrays for part in parts], sum(part.n_columns for part in parts)
+
+        def columns(name: str) -> np.ndarray:
+            own = [getattr(part.arrays, name)[..., : part.n_columns] for part in parts]
+            joined = np.concatenate(own, axis=-1)
+            return np.pad(joined, [(0, 0)] * (joined.ndim - 1) + [(0, _padded(n) - n)])
+
+        table = np.concatenate([part.table for part in parts])
+        stops = np.cumsum(table["stop"] - table["first"])
+        table["first"], table["stop"] = stops - (table["stop"] - table["first"]), stops
+        # What was written since w was last 0 is anywhere.
+        table["logged"] = np.where(table["logged"] > 0, np.iinfo(np.int64).max, 0)
+        rules = tuple(rule for part in parts for rule in part.rules)
+        n_slots = parts[0].n_features // LOG_SHARE if any(rule.restarts for rule in rules) else 0
+        joined = Arrays(
+            v=columns("v"),
+            bias=columns("bias"),
+            total=columns("total"),
+            total_bias=columns("total_bias"),
+            table=table,
+            state=_stacked([a.state for a in arrays]),
+            params=_stacked([a.params for a in arrays]),
+            rules=_entries(rules),
+            log=np.zeros((len(table) if n_slots else 0, n_slots), np.uint64),
+            came=np.ones(max(_padded(n), 2), np.int64),
+        )
+        return cls(rules, joined, parts[0].fit_intercept, parts[0].average)
+
+    def last(self) -> Heads:
+        """The same heads, not averaged: their last hypotheses predict."""
+        a = self.arrays
+        return replace(self, arrays=a._replace(total=a.total[:0]), average=False)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule of all heads of one model."""
+        return self.rules[0]
 
     @property
     def dtype(self) -> np.dtype:
@@ -245,7 +294,7 @@ class Heads:
         vars(self).update(state)
         # Arrays that were loaded as memory maps, read-only, must be learnt into all the same.
         arrays = [a if a is None else np.require(np.asarray(a), requirements="W") for a in self.arrays]
-        self.arrays = Arrays(*arrays)._replace(rules=_entries(self.rule, len(self.table)))
+        self.arrays = Arrays(*arrays)._replace(rules=_entries(self.rules))
 
     def reserve(self, n_features: int) -> None:
         """Make room for so many features, and for some more to come."""
@@ -314,6 +363,7 @@ class Heads:
                 log[new] = old.log[source]
         for name, values in layout.items():
             table[name] = values
+        self.rules = (self.rule,) * len(table)
         self.arrays = Arrays(
             v=moved(old.v),
             bias=moved(old.bias),
@@ -322,7 +372,7 @@ class Heads:
             table=table,
             state=state,
             params=np.tile(old.params[0], (len(table), 1)),
-            rules=_entries(self.rule, len(table)),
+            rules=_entries([self.rule] * len(table)),
             log=log,
             came=came,
         )

@@ -60,8 +60,9 @@ def refused(heads: Heads, fault: int, values: np.ndarray, row: int, head: int) -
     """The error that says why a sweep ended at a row with these values."""
     if fault == BAD_ROW:
         return bad_row(values, row)
-    where = f"rule {heads.rule.name!r} asked in row {row}, head {head}, for a step that"
-    if heads.rule.builtin:
+    rule = heads.rules[head]
+    where = f"rule {rule.name!r} asked in row {row}, head {head}, for a step that"
+    if rule.builtin:
         return BadStep(
             f"{where} makes the weights overflow; rescale the features, for example with "
             "sklearn.preprocessing.StandardScaler"
