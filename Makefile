@@ -15,14 +15,14 @@ PURE_TESTS := tests/engine tests/index tests/rules tests/test_bound.py tests/tes
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint bench docs clean
+.PHONY: help demo test test-all test-browser lint bench docs clean
 
 help:
 	@echo "maxcosine: single-pass linear classifiers that carry a proof"
 	@echo
-	@echo "  make demo      the paper's learners on handwritten digits, as a table"
+	@echo "  make demo      the paper's experiment: a table, a verdict, and a report to open"
 	@echo "  make test      the test suite, compiled and again as plain Python; a few minutes"
-	@echo "  make test-all  the slow tests and the documentation, in addition"
+	@echo "  make test-all  the slow tests, a real browser and the documentation, in addition"
 	@echo "  make lint      style, types, import layers"
 	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
 	@echo "  make docs      the documentation, into docs/_build/html"
@@ -32,18 +32,25 @@ help:
 	@echo "Another interpreter:  make test PYTHON=python3.12 VENV=.venv312"
 	@echo "More test processes:  make test WORKERS=8"
 
-demo: $(VENV)/.installed-base
-	@$(BIN)/python -m maxcosine.demo
+demo: $(VENV)/.installed-report
+	@$(BIN)/maxcosine reproduce $(if $(DATA),--data $(DATA))
 
 test: $(VENV)/.installed-test
 	@echo "== tests and examples, compiled"
-	@$(PYTEST) -m "not slow" --doctest-modules --doctest-glob='*.md' tests $(DOCTESTS)
+	@$(PYTEST) -m "not slow and not browser" --doctest-modules --doctest-glob='*.md' tests $(DOCTESTS)
 	@echo "== the kernels again, as plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" $(PURE_TESTS)
 
-test-all: $(VENV)/.installed-test docs
+test-all: $(VENV)/.installed-test docs test-browser
 	@echo "== slow tests"
 	@$(PYTEST) -m slow
+
+test-browser: $(VENV)/.installed-browser
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
+	  echo "installing Chromium"; apt-get install -qq -y chromium >/dev/null || { \
+	  echo "error: Chromium is missing; install it, for example by: sudo apt-get install chromium" >&2; exit 1; }; }
+	@echo "== the report, in Chromium"
+	@$(PYTEST) -m browser
 
 lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff check

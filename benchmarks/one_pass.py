@@ -27,8 +27,8 @@ def ours(X: Any, y: Any) -> OnlineClassifier:
     return OnlineClassifier("pa1", fit_intercept=False).fit(X, y)
 
 
-def peer(X: Any, y: Any) -> SGDClassifier:
-    learner = SGDClassifier(
+def sgd() -> SGDClassifier:
+    return SGDClassifier(
         loss="hinge",
         penalty=None,
         learning_rate="pa1",
@@ -38,9 +38,12 @@ def peer(X: Any, y: Any) -> SGDClassifier:
         max_iter=1,
         tol=None,
     )
+
+
+def peer(X: Any, y: Any) -> SGDClassifier:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return learner.fit(X, y)
+        return sgd().fit(X, y)
 
 
 def _cases(folder: Path | None) -> Iterator[tuple[str, float, float, Callable[[], tuple[Any, Any]]]]:

@@ -127,7 +127,9 @@ def learn_dict(
         return NO_WEIGHTS, n, count, 0
     indptr[1], codes[0], numbers[7] = n, code, weight
     weights = numbers[8:] if weight == 1.0 else numbers[7:]
-    _, swept, head = sweep(indptr, slots, data, order, codes, weights, True, numbers[6], limits, heads)
+    _, swept, head = sweep(
+        indptr, slots, data, order, codes, weights, scratch[:0], True, numbers[6], limits, heads
+    )
     return (FINISHED if swept == 0 else REFUSED), (n if swept == 0 else head), count, swept
 
 

@@ -26,6 +26,10 @@ class Features:
         self.names = names
         """The names of the columns, if X had names."""
         self.index = index
+        self.bits: int | None = None
+        """The columns are hashed: there are 2^bits of them."""
+        self.kept_names: dict[int, str] | None = None
+        """Names of hashed columns, as far as they are known."""
         self._read: dict[str, Any] = {}
 
     @classmethod
@@ -53,7 +57,10 @@ class Features:
         return self.n_slots if self.n_columns is None else self.n_columns
 
     def copy(self) -> Features:
-        return Features(self.n_columns, self.names, None if self.index is None else self.index.copy())
+        twin = Features(self.n_columns, self.names, None if self.index is None else self.index.copy())
+        twin.bits = self.bits
+        twin.kept_names = None if self.kept_names is None else dict(self.kept_names)
+        return twin
 
     def widen(self, n_columns: int, names: np.ndarray | None) -> None:
         """X has so many columns now, of these names."""

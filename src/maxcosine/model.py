@@ -11,7 +11,7 @@ import scipy.sparse
 
 from maxcosine.certificate import Certificate, Merge
 from maxcosine.engine import Heads, joint, learn, norms, one_vs_rest, score
-from maxcosine.engine.learn import UNWEIGHTED
+from maxcosine.engine.learn import NOT_PREDICTED, UNWEIGHTED
 from maxcosine.example import OneByOne
 from maxcosine.features import Features, plain_dict
 from maxcosine.rule import Rule
@@ -112,11 +112,18 @@ class Model:
         codes: np.ndarray,
         order: np.ndarray | None = None,
         weights: np.ndarray = UNWEIGHTED,
+        *,
+        mapped: bool = False,
+        predicted: np.ndarray = NOT_PREDICTED,
     ) -> None:
-        """Learn from rows of slots, as `features.map` gives them, in the order given."""
+        """Learn from rows of slots, as `features.map` gives them, in the order given.
+
+        `mapped` and `predicted` as in the engine's `learn`; slots of an index are always mapped.
+        """
         self.changed()
         self.make_room()
-        learn(self.heads, rows, codes, order, weights, mapped=self.features.index is not None)
+        mapped = mapped or self.features.index is not None
+        learn(self.heads, rows, codes, order, weights, mapped=mapped, predicted=predicted)
 
     def make_room(self) -> None:
         """There are weights for every feature that has come."""

@@ -2,7 +2,7 @@
 
 from maxcosine.engine.heads import Heads, joint, norms, one_vs_rest
 from maxcosine.engine.learn import BadStep, learn
-from maxcosine.engine.rows import BadRow, canonical, check_indices, check_rows
+from maxcosine.engine.rows import BadRow, canonical, check_indices, check_rows, packed
 from maxcosine.engine.score import score
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "learn",
     "norms",
     "one_vs_rest",
+    "packed",
     "score",
 ]

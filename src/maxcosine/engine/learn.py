@@ -17,6 +17,7 @@ class BadStep(ArithmeticError):
 
 
 UNWEIGHTED = np.empty(0)
+NOT_PREDICTED = np.empty(0, np.int64)
 
 
 def learn(
@@ -27,11 +28,13 @@ def learn(
     weights: np.ndarray = UNWEIGHTED,
     *,
     mapped: bool = False,
+    predicted: np.ndarray = NOT_PREDICTED,
 ) -> None:
     """Learn, in place, from the rows of X (CSR or C-ordered dense, of the heads' type).
 
     `codes` holds the class of each row, `weights` what its step is multiplied by; `order` names the
-    rows to visit. `mapped`: the columns of X, CSR, are slots of an index, each once in a row and in any
+    rows to visit; `predicted`, if it is as long, takes the class of each row as it is predicted before it is
+    learnt from. `mapped`: the columns of X, CSR, are slots of an index, each once in a row and in any
     order. Rows before a refused one have been learnt from: whoever needs the heads untouched calls
     `check_rows` first, or learns on a copy.
     """
@@ -43,14 +46,14 @@ def learn(
         check_index_arrays(X)
         indptr, slots, data = csr_arrays(X)
         done, fault, head = sweep(
-            indptr, slots, data, order, codes, weights, mapped, constant, limits, heads.arrays
+            indptr, slots, data, order, codes, weights, predicted, mapped, constant, limits, heads.arrays
         )
     else:
-        done, fault, head = sweep_dense(X, order, codes, weights, constant, limits, heads.arrays)
+        done, fault, head = sweep_dense(X, order, codes, weights, predicted, constant, limits, heads.arrays)
     if fault == FINISHED:
         return
     if fault == NOT_CANONICAL:
-        return learn(heads, canonical(X), codes, order[done:], weights)
+        return learn(heads, canonical(X), codes, order[done:], weights, predicted=predicted)
     row = int(order[done])
     values = X.data[X.indptr[row] : X.indptr[row + 1]] if scipy.sparse.issparse(X) else X[row]
     raise refused(heads, fault, values, row, head)

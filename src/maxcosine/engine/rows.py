@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from maxcosine.compiled import jit
-from maxcosine.engine.arithmetic import is_canonical, is_zero, square_norm
+from maxcosine.engine.arithmetic import is_canonical, is_zero, pack, square_norm
 from maxcosine.engine.heads import LIMITS
 
 
@@ -24,6 +24,20 @@ def csr_arrays(X: Any) -> tuple[Any, Any, Any]:
     indices = np.ascontiguousarray(X.indices)
     slots = indices.view(np.dtype(f"u{indices.itemsize}"))
     return np.ascontiguousarray(X.indptr), slots, np.ascontiguousarray(X.data)
+
+
+@jit
+def _pack(x: Any, indptr: Any, indices: Any, data: Any) -> None:
+    pack(x, np.arange(len(x)), indptr, indices, data)
+
+
+def packed(X: np.ndarray, dtype: np.dtype) -> scipy.sparse.csr_array:
+    """The rows of a dense array as sparse ones of this type."""
+    n = np.count_nonzero(X)
+    # One more than there are values: what is written and not kept may come last.
+    indptr, indices, data = np.zeros(len(X) + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n + 1, dtype)
+    _pack(np.ascontiguousarray(X), indptr, indices, data)
+    return scipy.sparse.csr_array((data[:n], indices[:n], indptr), shape=X.shape)
 
 
 @jit

@@ -92,6 +92,27 @@ def best_rival(scores: Any, bias: Any, constant: float, code: int, n_classes: in
     return rival
 
 
+@inline
+def predict(scores: Any, bias: Any, constant: float, table: Any, joint: bool, came: Any) -> int:
+    """The class that the last hypotheses predict, the first of equals, as `Model.predicted_codes` does."""
+    if not joint and len(table) == 1:
+        return table[0]["positive"] if scores[0] + constant * bias[0] > 0.0 else 0
+    best, highest = 0, -math.inf
+    for c in range(table[0]["stop"] if joint else len(table)):
+        score = scores[c] + constant * bias[c]
+        if not joint:
+            head = table[c]
+            if head["since"] < 0:
+                continue
+            if not head["scale_free"]:
+                score *= head["scale"]
+            elif head["coef_v"] > 0.0:
+                score /= head["coef_v"]
+        if came[c] != 0 and score > highest:
+            best, highest = c, score
+    return best
+
+
 @jit
 def sweep(
     indptr: Any,
@@ -100,6 +121,7 @@ def sweep(
     order: Any,
     codes: Any,
     weights: Any,
+    predicted: Any,
     mapped: bool,
     constant: float,
     limits: Any,
@@ -107,15 +129,17 @@ def sweep(
 ) -> tuple[int, int, int]:
     """Learn from the rows named by `order`, in that order, in every head.
 
-    `weights` multiply the steps, or are empty; `mapped` says that the indices are slots of an index:
+    `weights` multiply the steps, or are empty; `predicted` takes the class of each row that is predicted
+    before it is learnt from, or is empty; `mapped` says that the indices are slots of an index:
     within bounds and each once in a row, but in any order. Returns how many rows were finished, what
     ended the sweep, and in which head.
     """
     indptr, indices, data = borrow(indptr), borrow(indices), borrow(data)
-    codes, weights = borrow(codes), borrow(weights)
+    codes, weights, predicted = borrow(codes), borrow(weights), borrow(predicted)
     heads = borrow_all(heads)
     v, bias, total, total_bias, table, state, params, rules, log, came = heads
     averaging, logging, weighted = total.shape[0] > 0, log.shape[0] > 0, len(weights) > 0
+    predicting = len(predicted) > 0
     joint = table[0]["joint"] != 0
     far = v.size * v.itemsize > PREFETCH_FROM
     scores, move, rival = np.empty(v.shape[1]), np.empty(2), -1
@@ -129,9 +153,12 @@ def sweep(
         slots = indices[indptr[row] : indptr[row + 1]]
         if not mapped and not is_canonical(slots, v.shape[0]):
             return position, NOT_CANONICAL, 0
+        sq_x = square_norm(x)
+        if predicting:
+            score_all(slots, x, v, scores)
+            predicted[row] = predict(scores, bias, constant, table, joint, came)
         if came[codes[row]] == 0:
             give_birth(table, came, codes[row])
-        sq_x = square_norm(x)
         weight = weights[row] if weighted else 1.0
         if (sq_x == 0.0 and is_zero(x)) or weight == 0.0:
             see(table)
@@ -139,7 +166,8 @@ def sweep(
         if not limits.low_sq_x <= sq_x <= limits.high_sq_x:
             return position, BAD_ROW, 0
         sq_x += constant * constant
-        score_all(slots, x, v, scores)
+        if not predicting:
+            score_all(slots, x, v, scores)
         if joint:
             sq_x *= 2.0
             rival = best_rival(scores, bias, constant, codes[row], table[0]["stop"], came)
@@ -201,7 +229,14 @@ def sweep(
 
 @jit
 def sweep_dense(
-    x: Any, order: Any, codes: Any, weights: Any, constant: float, limits: Any, heads: Any
+    x: Any,
+    order: Any,
+    codes: Any,
+    weights: Any,
+    predicted: Any,
+    constant: float,
+    limits: Any,
+    heads: Any,
 ) -> tuple[int, int, int]:
     """`sweep` over the rows of a dense array, packed block by block into sparse ones."""
     n_columns = x.shape[1]
@@ -212,6 +247,7 @@ def sweep_dense(
     for start in range(0, len(order), rows):
         block = order[start : start + rows]
         pack(x, block, indptr, indices, data)
+        found = np.empty(len(block) if len(predicted) > 0 else 0, np.int64)
         done, fault, head = sweep(
             indptr,
             indices,
@@ -219,11 +255,14 @@ def sweep_dense(
             np.arange(len(block)),
             codes[block],
             weights[block] if len(weights) > 0 else weights,
+            found,
             False,
             constant,
             limits,
             heads,
         )
+        if len(predicted) > 0:
+            predicted[block[:done]] = found[:done]
         if fault != FINISHED:
             return start + done, fault, head
     return len(order), FINISHED, 0

