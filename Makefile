@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 # Where runnable examples live, beside the tests.
 DOCTESTS   := src/maxcosine README.md $(wildcard docs/*.md docs/*/*.md)
 # What is run a second time as plain Python: everything that Numba compiles.
-PURE_TESTS := tests/engine tests/index tests/rules tests/test_bound.py tests/test_maximise.py
+PURE_TESTS := tests/engine tests/index tests/rules tests/stream/test_svmlight.py tests/stream/test_vw.py tests/test_bound.py tests/test_maximise.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SortedLabelsWarning,
     )
+    from maxcosine.estimator.files import load, save
     from maxcosine.index import FeatureIndex
     from maxcosine.maximise import Maximum, maximise
     from maxcosine.merge import merge
@@ -58,10 +59,12 @@ __all__ = [
     "Rule",
     "SortedLabelsWarning",
     "cosine_bound",
+    "load",
     "maximise",
     "merge",
     "phi",
     "rule",
+    "save",
 ]
 
 
@@ -77,10 +80,12 @@ _HOMES = {
     "Param": "rule",
     "Rule": "rule",
     "cosine_bound": "bound",
+    "load": "estimator.files",
     "maximise": "maximise",
     "merge": "merge",
     "phi": "bound",
     "rule": "rule",
+    "save": "estimator.files",
 }
 
 

@@ -168,9 +168,12 @@ class Model:
     def _add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
         classes = np.unique(np.concatenate([self.classes, labels]))
         layout = _layout(len(classes), self.multiclass)
+        known, came = self._labels, self.heads.arrays.came
         self.heads.rearrange(layout, self.columns_for(classes), waiting=waiting)
         self.classes = classes
         self._number_classes()
+        for label, has_come in zip(known, came, strict=False):  # some may still be waited for
+            self.heads.arrays.came[self._codes[label]] = has_come
         self.changed()
 
     def columns_for(self, classes: np.ndarray) -> list[tuple[int, float]]:

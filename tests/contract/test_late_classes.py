@@ -673,3 +673,20 @@ def test_weights_kept_sparse_meet_new_classes_alike(name, multiclass):
     np.testing.assert_array_equal(thin.coef_.toarray(), plain.coef_)
     np.testing.assert_array_equal(thin.certificate_.since, plain.certificate_.since)
     np.testing.assert_array_equal(thin.certificate_.updates, plain.certificate_.updates)
+
+
+@averaged_or_not
+@both_ways
+def test_classes_may_be_announced_one_by_one_before_any_comes(average, multiclass):
+    X, y = late(80, 6, [0, 3, 30, 50])
+    before, after = slice(None, 20), slice(20, None)
+
+    def announced(*announcements):
+        learner = OnlineClassifier("mcp", average=average, multiclass=multiclass)
+        learner.partial_fit(X[before], y[before])
+        for labels in announcements:
+            learner._model.add_classes(np.array(labels), waiting=True)
+        return learner.partial_fit(X[after], y[after])
+
+    assert_same_learner(announced([2], [3]), announced([2, 3]))
+    assert_same_learner(announced([3], [2]), announced())

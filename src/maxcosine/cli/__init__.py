@@ -5,14 +5,20 @@ Modules here import at their top only what the options need: ``--help`` answers 
 
 from __future__ import annotations
 
-import inspect
 import sys
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
 
 from maxcosine import __version__
+from maxcosine.cli.compare import compare
+from maxcosine.cli.evaluate import evaluate
+from maxcosine.cli.inspect import inspect
+from maxcosine.cli.merge import merge
+from maxcosine.cli.predict import predict
 from maxcosine.cli.reproduce import reproduce
+from maxcosine.cli.train import train
 
 app = typer.Typer(
     name="maxcosine",
@@ -25,7 +31,7 @@ app = typer.Typer(
 
 def _unwrapped(docstring: str) -> str:
     """Paragraphs of one line each, for terminals of any width; those that begin with \\b keep their lines."""
-    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    paragraphs = cleandoc(docstring).split("\n\n")
     return "\n\n".join(p if p.startswith("\b") else " ".join(p.split("\n")) for p in paragraphs)
 
 
@@ -47,7 +53,7 @@ def _options(
     pass
 
 
-for command in (reproduce,):
+for command in (train, predict, evaluate, inspect, compare, merge, reproduce):
     app.command(help=_unwrapped(command.__doc__ or ""))(command)
 
 

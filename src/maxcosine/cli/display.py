@@ -150,6 +150,86 @@ class Watch:
             self._live.stop()
 
 
+class TrainingWatch:
+    """How far a training is: examples, progressive error, speed, and what is left."""
+
+    def __init__(self) -> None:
+        self._begun = self._told = time.monotonic()
+        self._live = Live(console=progress_console, refresh_per_second=5, transient=True)
+
+    def update(self, training: Any) -> None:
+        """Some rows have been learnt."""
+        now = time.monotonic()
+        if progress_console.is_terminal:
+            if now - self._told > 0.2:
+                self._told = now
+                self._live.update(Text(self._line(training, now)))
+        elif now - self._told > SECONDS_BETWEEN_LINES:
+            self._told = now
+            tell(self._line(training, now))
+
+    def _line(self, training: Any, now: float) -> str:
+        status, source = training.status, training.stream.source
+        seconds = max(now - self._begun, 1e-9)
+        heads = training.model.heads
+        parts = [
+            f"{status.examples:,} examples",
+            f"progressive error {status.wrong / max(1, status.examples):.2%}",
+            f"{int(heads.table['updates'].sum()):,} updates",
+            f"bound {heads.bound.min():.3g}",
+            f"{status.examples / seconds:,.0f} examples/s",
+        ]
+        if source.total_bytes:
+            share = (status.passes + source.read_bytes / source.total_bytes) / training.passes
+            parts.append(f"{source.total_bytes * share * training.passes / seconds / 1e6:.0f} MB/s")
+            parts.append(f"{seconds * (1.0 - share) / max(share, 1e-9):.0f} s left")
+        return ", ".join(parts)
+
+    def __enter__(self) -> TrainingWatch:
+        if progress_console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if progress_console.is_terminal:
+            self._live.stop()
+
+
+def show_outcome(outcome: dict[str, Any]) -> None:
+    """What a training came to."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    classes = outcome["classes"]
+    shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
+    speed = outcome["megabytes_per_second"]
+    rows = {
+        "examples": f"{outcome['examples']:,}",
+        "classes": f"{len(classes)}: {shown}",
+        "features": f"{outcome['features']:,}",
+        "rule": outcome["rule"],
+        "progressive error": f"{outcome['progressive_error']:.3%}",
+        "test error": f"{outcome['test_error']:.3%}" if "test_error" in outcome else None,
+        "updates": f"{int(np.sum(outcome['updates'])):,}",
+        "margin ceiling": _numbers(outcome["margin_ceiling"]),
+        "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
+        "speed": f"{outcome['examples_per_second']:,.0f} examples/s"
+        + (f", {speed:.0f} MB/s" if speed is not None else ""),
+        "time": f"{outcome['seconds']:.2f} s",
+        "model": outcome["model"],
+    }
+    for name, value in rows.items():
+        if value is not None:
+            table.add_row(name, value)
+    console.print(table)
+    for line in outcome["first_bad_lines"]:
+        tell(f"skipped {line}")
+
+
+def _numbers(value: Any) -> str:
+    return f"{value:.4g}" if np.ndim(value) == 0 else ", ".join(f"{one:.4g}" for one in value[:10])
+
+
 def show(results: Results) -> None:
     """The table of an experiment, and what it says."""
     console.print(_mistakes_table(results))
@@ -207,3 +287,76 @@ def _mistakes_table(results: Results) -> Table:
 
 def _short(rule: str) -> str:
     return title_of(rule).replace("averaged", "avg")
+
+
+def show_evaluation(found: dict[str, Any]) -> None:
+    """How well a model predicts."""
+    summary = [f"{found['examples']:,} examples"]
+    if found["error"] is not None:
+        summary.append(f"error {found['error']:.3%}")
+    if found["auc"] is not None:
+        summary.append(f"AUC {found['auc']:.4f}")
+    if found["bad_lines"]:
+        summary.append(f"{found['bad_lines']:,} bad lines skipped")
+    console.print(Text(", ".join(summary), style="bold"))
+    n_known = len(found["precision"])
+    shown = found["classes"][:n_known][:MOST_CONFUSED]
+    table = Table(title="label, and as what it was predicted", box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("label")
+    for label in shown:
+        table.add_column(label, justify="right")
+    table.add_column("precision", justify="right")
+    table.add_column("recall", justify="right")
+    for k, label in enumerate(found["classes"][: MOST_CONFUSED + 10]):
+        known = k < n_known
+        measures = [_percent(found[name][k]) if known else "unknown" for name in ("precision", "recall")]
+        table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][: len(shown)]), *measures)
+    console.print(table)
+    if n_known > MOST_CONFUSED:
+        tell(f"{n_known - MOST_CONFUSED} more classes are left out here; --json has all")
+
+
+MOST_CONFUSED = 12
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
+def show_model(found: dict[str, Any], certificate: Any) -> None:
+    """What a model is."""
+    features, classes = found["features"], found["classes"]
+    parameters = ", ".join(f"{name} = {value:g}" for name, value in found["parameters"].items())
+    shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
+    rows = {
+        "rule": found["rule"]
+        + (f" ({parameters})" if parameters else "")
+        + (", averaged" if found["averaged"] else ""),
+        "classes": f"{len(classes)}: {shown}" + (f" ({found['multiclass']})" if len(classes) > 2 else ""),
+        "features": f"{features['count']:,} {features['kind']}",
+        "weights": found["weights"] + (", with an intercept" if found["intercept"] else ""),
+    }
+    trained = found["trained"] or {}
+    if trained:
+        rows["command"] = trained.get("command")
+        data = trained.get("data") or {}
+        rows["data"] = (
+            ", ".join(f"{name} ({size:,} bytes)" if size else name for name, size in data.items()) or None
+        )
+        if "examples" in trained:
+            rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in rows.items():
+        if value:
+            table.add_row(name, value)
+    console.print(table)
+    console.print()
+    console.print(Text(str(certificate)))
+    for title, heaviest in found["heaviest"].items():
+        if heaviest:
+            weights = Table(title=f"heaviest features for {title}", box=box.SIMPLE_HEAD, title_justify="left")
+            weights.add_column("feature")
+            weights.add_column("weight", justify="right")
+            for name, weight in heaviest:
+                weights.add_row(name, f"{weight:+.4g}")
+            console.print(weights)

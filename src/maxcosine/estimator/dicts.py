@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length
 
-from maxcosine.engine import BadRow, check_rows
+from maxcosine.engine import BadRow, BadStep, check_rows
 from maxcosine.estimator.labels import refuse_mixed_types
 from maxcosine.estimator.weights import check_class_weights, one_weight
 from maxcosine.features import Features, plain_dict
@@ -117,6 +117,8 @@ class DictLearner:
         with self._all_or_nothing():
             try:
                 self._go_on(model, features, rows, y, None, w)
+            except BadStep:
+                raise  # rows before it have been learnt: their features are there for good
             except BaseException:
                 features.restore(*before)
                 raise

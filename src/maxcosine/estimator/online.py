@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
@@ -159,6 +160,34 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
 
             features = Features(X.shape[1]) if model is None else model.features
             self._go_on(model, features, rows, y, classes, sample_weight)
+        return self
+
+    def fit_stream(self, source: Any) -> OnlineBase:
+        """Learn a stream larger than memory from scratch, in one pass, chunk by chunk.
+
+        Parameters
+        ----------
+        source : str, path, sequence of those, or iterable of (X, y) or (X, y, weights)
+            Files in svmlight's or Vowpal Wabbit's format, as `maxcosine.stream.open` takes them; or such a
+            stream itself, or any other chunks. Columns and classes may come late.
+
+        Returns
+        -------
+        self
+        """
+        from maxcosine.stream import open as open_stream
+
+        named = isinstance(source, str | os.PathLike) or (
+            isinstance(source, list | tuple) and all(isinstance(one, str | os.PathLike) for one in source)
+        )
+        chunks = open_stream(source) if named else source
+        twin = clone(self).set_params(grow_features=True)
+        for chunk in chunks:
+            X, y, weights = chunk if len(chunk) == 3 else (*chunk, None)
+            twin.partial_fit(X, y, sample_weight=weights)
+        if not hasattr(twin, "_model"):
+            raise ValueError("there is no example in the stream; is it the right file?")
+        self._set_model(twin._model)
         return self
 
     def _go_on(

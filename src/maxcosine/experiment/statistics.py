@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from maxcosine.experiment.results import Results
 
@@ -74,6 +73,8 @@ def wins(results: Results) -> dict[str, float]:
 
 def mean_ranks(results: Results) -> dict[str, float]:
     """The mean over labels of a rule's rank by mean mistakes: 1 is the best."""
+    from scipy import stats  # it takes a second to import
+
     table = np.array(list(means(results).values()))
     ranks = stats.rankdata(table, axis=0).mean(axis=1)
     return dict(zip(results.rules, ranks.tolist(), strict=True))
@@ -128,6 +129,8 @@ def signed_rank(differences: np.ndarray) -> float:
     Exact, ties included, for up to MOST_EXACT differences; by the normal distribution for more. The chance of
     each sum of ranks is added up rank by rank: each is counted or not, with one chance in two.
     """
+    from scipy import stats
+
     differing = differences[differences != 0.0]
     if not len(differing):
         return 1.0

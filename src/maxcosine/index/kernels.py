@@ -391,7 +391,7 @@ def map_dict(
                 slot, count = slot_of_id(table, count, key, grow)
             if slot == NO_ROOM:
                 return FULL, 0, count
-            fetch_ahead(weights + slot * stride)
+            fetch_ahead(weights + np.int64(slot) * stride)
             slots[end] = slot
             data[end] = value
             end += slot != EMPTY

@@ -1,0 +1,117 @@
+"""``maxcosine compare``: all rules on one file, in one parse."""
+
+from __future__ import annotations
+
+import json as json_module
+from typing import Annotated, Any
+
+import typer
+
+from maxcosine.cli.options import (
+    Bits,
+    Data,
+    Exact,
+    Format,
+    FormatOption,
+    Json,
+    Log1p,
+    Normalize,
+    NormalizeOption,
+    OnBad,
+    OnBadOption,
+    Threads,
+    stream_options,
+)
+
+
+def compare(
+    data: Data,
+    test: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Test on these examples.", show_default=False)
+    ] = None,
+    split: Annotated[
+        float | None, typer.Option(min=0.0, max=0.5, help="Hold out this share of the data for a test.")
+    ] = None,
+    rules: Annotated[str, typer.Option(help="Which rules, separated by commas; or all.")] = "all",
+    average: Annotated[
+        bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")
+    ] = False,
+    intercept: Annotated[bool, typer.Option(help="Learn a constant, too.")] = True,
+    format: FormatOption = Format.auto,
+    bits: Bits = 0,
+    exact: Exact = False,
+    normalize: NormalizeOption = Normalize.none,
+    log1p: Log1p = False,
+    on_bad: OnBadOption = OnBad.error,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Learn with every rule at once, and see which one suits the data.
+
+    All rules see the same examples in the same order; the data are read and parsed once. Without --test and
+    --split, rules are compared by their progressive error: each example is predicted before it is learnt.
+
+    \b
+    maxcosine compare clicks.svm --split 0.2
+    maxcosine compare train.vw --test test.vw --rules mcp,pa1,perceptron --average
+    """
+    from maxcosine.stream.chunks import Stream
+    from maxcosine.stream.comparison import Comparison
+    from maxcosine.stream.learner import Settings
+
+    if test and split:
+        raise ValueError("--test and --split are two ways to test; give one of them")
+    chosen = _rules(rules)
+    options = stream_options(format, bits, exact, normalize, log1p, float64=False)
+    reading: dict[str, Any] = {**options, "threads": threads, "on_bad": on_bad.value, "labelled": True}
+    stream = Stream(data, **reading)
+    if split and "-" in stream.source.names:
+        raise ValueError(
+            "--split reads the data twice, which standard input does not allow; write it to a file"
+        )
+    held_out = round(1.0 / split) if split else None
+    first = chosen[0]
+    comparison = Comparison.of(chosen, Settings(first, first.make_params(), average, intercept))
+    comparison.learn(stream, held_out)
+    if test or held_out:
+        comparison.test(stream.like(test or data, threads=threads, labelled=True), held_out)
+    found = comparison.as_dict()
+    if json:
+        typer.echo(json_module.dumps(found))
+    else:
+        _show(found)
+
+
+def _show(found: dict[str, Any]) -> None:
+    """The rules, best first."""
+    from rich import box
+    from rich.table import Table
+
+    from maxcosine.cli.display import console
+    from maxcosine.experiment.figures import title_of
+
+    tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
+    table = Table(title=f"{found['examples']:,} examples{tested}", box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("rule")
+    for name in ("progressive error", "test error", "updates", "margin ceiling", "seconds"):
+        if name != "test error" or tested:
+            table.add_column(name, justify="right")
+    for row in found["rules"]:
+        ceilings = [one for one in row["margin_ceilings"] if one is not None]
+        cells = [f"{row['progressive_error']:.3%}"]
+        cells += [f"{row['test_error']:.3%}"] if tested else []
+        cells += [f"{row['updates']:,}", f"{min(ceilings):.4g}" if ceilings else "-", f"{row['seconds']:.2f}"]
+        table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
+    console.print(table)
+
+
+def _rules(names: str) -> list[Any]:
+    from maxcosine.rules import RULES
+
+    chosen = list(RULES) if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
+    for name in chosen:
+        if name not in RULES:
+            raise ValueError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
+    if not chosen:
+        raise ValueError("no rule is given; name some, for example mcp,pa1")
+    return [RULES[name] for name in chosen]

@@ -1,0 +1,45 @@
+"""``maxcosine evaluate``: how well a model predicts examples whose labels are known."""
+
+from __future__ import annotations
+
+import json as json_module
+
+import typer
+
+from maxcosine.cli.options import Data, Format, FormatOption, Json, ModelPath, OnBad, OnBadOption, Threads
+
+
+def evaluate(
+    model: ModelPath,
+    data: Data,
+    format: FormatOption = Format.auto,
+    on_bad: OnBadOption = OnBad.error,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Error, confusion matrix, precision and recall of each class, and for two classes the area under the ROC
+    curve.
+
+    \b
+    maxcosine evaluate clicks.model held_out.svm
+    maxcosine evaluate clicks.model held_out.svm --json | jq .error
+    """
+    from maxcosine import model_file
+    from maxcosine.cli.display import show_evaluation
+    from maxcosine.stream.evaluation import Evaluation, stream_for
+
+    loaded = model_file.load(model)
+    stream = stream_for(
+        loaded.model,
+        loaded.provenance,
+        data,
+        format=format.value,
+        on_bad=on_bad.value,
+        threads=threads,
+        labelled=True,
+    )
+    found = Evaluation.of(loaded.model, stream).as_dict()
+    if json:
+        typer.echo(json_module.dumps(found))
+    else:
+        show_evaluation(found)

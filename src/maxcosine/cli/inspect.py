@@ -1,0 +1,87 @@
+"""``maxcosine inspect``: what a model is, and what it has proven."""
+
+from __future__ import annotations
+
+import json as json_module
+from typing import Annotated, Any
+
+import typer
+
+from maxcosine.cli.options import Json, ModelPath
+
+
+def inspect(
+    model: ModelPath,
+    top: Annotated[int, typer.Option(min=0, help="How many of the heaviest features to show.")] = 10,
+    json: Json = False,
+) -> None:
+    """What a model is, its certificate, how and from what it was trained, and its heaviest features.
+
+    \b
+    maxcosine inspect clicks.model --top 30
+    """
+    from maxcosine import model_file
+    from maxcosine.cli.display import show_model
+
+    loaded = model_file.load(model)
+    found = described(loaded, top)
+    if json:
+        typer.echo(json_module.dumps(found))
+    else:
+        show_model(found, loaded.model.certificate())
+
+
+def described(loaded: Any, top: int) -> dict[str, Any]:
+    """All that there is to say about a model, for JSON."""
+    from maxcosine.stream.learner import text_of
+
+    model = loaded.model
+    heads, features, certificate = model.heads, model.features, model.certificate()
+    return {
+        "rule": model.rule.name,
+        "parameters": dict(zip(model.rule.params, heads.arrays.params[0].tolist(), strict=False)),
+        "averaged": heads.average,
+        "intercept": heads.fit_intercept,
+        "multiclass": model.multiclass,
+        "weights": str(heads.dtype),
+        "classes": [text_of(label) for label in model.classes.tolist()],
+        "features": {
+            "kind": "exact" if features.keyed else "hashed" if features.bits else "columns",
+            "count": features.n_features,
+            "bits": features.bits,
+        },
+        "certificate": {
+            name: _plain(getattr(certificate, name))
+            for name in ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")
+        },
+        "trained": loaded.provenance,
+        "heaviest": heaviest(model, top),
+    }
+
+
+def heaviest(model: Any, top: int) -> dict[str, list[tuple[str, float]]]:
+    """The features of largest weight, for each score: two classes have one."""
+    import numpy as np
+    import scipy.sparse
+
+    from maxcosine.stream.learner import text_of
+
+    w, _ = model.hypothesis()
+    labels = [text_of(label) for label in model.classes.tolist()]
+    titles = [labels[-1]] if model.one_score else labels
+    kept = model.features.kept_names or {}
+    keys = model.features.keys() if model.features.keyed else None
+    found = {}
+    for title, row in zip(titles, w, strict=True):
+        weights = row.toarray().ravel() if scipy.sparse.issparse(row) else np.asarray(row).ravel()
+        order = np.argsort(-np.abs(weights), kind="stable")[:top]
+        found[title] = [
+            (str(keys[k]) if keys is not None else kept.get(int(k), str(k)), float(weights[k]))
+            for k in order
+            if weights[k] != 0.0
+        ]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -1,0 +1,66 @@
+"""``maxcosine predict``: labels for examples, in step with them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maxcosine.cli.options import BadLines, Data, Format, FormatOption, ModelPath, OnBad, OnBadOption, Threads
+
+
+def predict(
+    model: ModelPath,
+    data: Data,
+    scores: Annotated[bool, typer.Option("--scores", help="The scores of all classes, too.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output."),
+    ] = None,
+    format: FormatOption = Format.auto,
+    on_bad: OnBadOption = OnBad.error,
+    bad_lines: BadLines = None,
+    threads: Threads = None,
+) -> None:
+    """Print the predicted label of each example, one a line, in the order of the data.
+
+    Labels in the data are not needed and not looked at. With --scores, a line has the label and then the
+    scores of all classes, separated by tabs; one score for two classes, above 0 for the second. A pipe stays
+    a pipe: what has come is answered before more is waited for.
+
+    \b
+    maxcosine predict clicks.model new.svm > labels.txt
+    tail -f log.vw | maxcosine predict ads.model - --scores
+    """
+    from contextlib import ExitStack
+
+    from maxcosine import files, model_file
+    from maxcosine.stream.evaluation import scored, stream_for
+    from maxcosine.stream.learner import text_of
+
+    loaded = model_file.load(model)
+    with ExitStack() as stack:
+        kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
+        out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))
+        stream = stream_for(
+            loaded.model,
+            loaded.provenance,
+            data,
+            format=format.value,
+            on_bad=on_bad.value,
+            bad_lines=kept,
+            threads=threads,
+        )
+        labels = [text_of(label) for label in loaded.model.classes.tolist()]
+        for part in scored(loaded.model, stream):
+            found = [labels[code] for code in part.predicted.tolist()]
+            if scores:
+                rows = part.scores.reshape(len(found), -1).tolist()
+                found = [
+                    "\t".join([label, *(f"{score:.9g}" for score in row)])
+                    for label, row in zip(found, rows, strict=True)
+                ]
+            out.write("".join(f"{line}\n" for line in found).encode())
+            out.flush()

@@ -1,0 +1,165 @@
+"""A model that learns from a stream: labels and features as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from maxcosine.engine.learn import UNWEIGHTED
+from maxcosine.features import Features
+from maxcosine.index import FeatureIndex
+from maxcosine.model import Model
+from maxcosine.rule import Rule
+from maxcosine.stream.chunks import Rows, Stream
+from maxcosine.stream.source import StreamError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a new model is to be."""
+
+    rule: Rule
+    params: tuple[float, ...]
+    average: bool = False
+    fit_intercept: bool = False
+    multiclass: str = "ovr"
+    dtype: Any = np.float32
+
+
+class StreamLearner:
+    """Learns rows of a stream into a model."""
+
+    def __init__(self, settings: Settings, model: Model | None = None) -> None:
+        self.settings = settings
+        self.model = model
+        self._named = np.empty(0, bool)
+        """Of each hashed column: whether its name is known."""
+        self._codes = np.empty(0, np.int64)
+        """Of the labels of the stream: their positions among the classes."""
+
+    def learn(self, stream: Stream, rows: Rows, *, predicting: bool = True) -> np.ndarray:
+        """Learn rows, in their order; returns what was predicted of each, as positions among the classes."""
+        labels = stream.labels
+        model = self.model if self.model is not None else self._new_model(stream, labels, rows)
+        self.model = model
+        X = matrix(stream, model, rows, grow=True)
+        if rows.named is not None:
+            self._keep_names(model, *rows.named)
+        self._know(model, labels)
+        codes = self.codes_of(rows)
+        predicted = np.empty(len(rows) if predicting else 0, np.int64)
+        weights = UNWEIGHTED if rows.weights is None else rows.weights
+        model.learn(X, codes, weights=weights, mapped=True, predicted=predicted)
+        return predicted
+
+    def codes_of(self, rows: Rows) -> np.ndarray:
+        """The classes of rows that were learnt, as positions among those of the model."""
+        codes: np.ndarray = self._codes[rows.codes]
+        return codes
+
+    def _new_model(self, stream: Stream, labels: Sequence[str], rows: Rows) -> Model:
+        s = self.settings
+        # The first classes are there, the others begin when they come.
+        first = np.sort(np.array(labels[: 1 if s.multiclass == "joint" else 2]))
+        return Model.create(
+            s.rule,
+            s.params,
+            first,
+            new_features(stream, rows),
+            np.dtype(s.dtype),
+            fit_intercept=s.fit_intercept,
+            average=s.average,
+            multiclass=s.multiclass,
+            closed=False,
+        )
+
+    def _know(self, model: Model, labels: Sequence[str]) -> None:
+        """Find the classes of new labels; classes that are new begin with the first row that carries them."""
+        if len(labels) == len(self._codes):
+            return
+        texts = [text_of(label) for label in model.classes.tolist()]
+        new = [label for label in labels if label not in texts]
+        if new and model.closed:
+            raise StreamError(f"the model knows no class {new[0]!r}; its classes are {', '.join(texts[:20])}")
+        if new:
+            model.add_classes(_typed(new, model.classes), waiting=True)
+        position = {text_of(label): k for k, label in enumerate(model.classes.tolist())}
+        self._codes = np.array([position[label] for label in labels], np.int64)
+
+    def _keep_names(self, model: Model, columns: np.ndarray, letters: np.ndarray, starts: np.ndarray) -> None:
+        """Remember the first name of each hashed column."""
+        names = model.features.kept_names
+        if names is None:
+            names = model.features.kept_names = {}
+        if len(self._named) == 0:
+            self._named = np.zeros(model.features.n_features, bool)
+            self._named[list(names)] = True
+        for k in np.flatnonzero(~self._named[columns]).tolist():
+            column = int(columns[k])
+            if not self._named[column]:
+                self._named[column] = True
+                names[column] = letters[starts[k] : starts[k + 1]].tobytes().decode(errors="replace")
+
+
+def new_features(stream: Stream, rows: Rows) -> Features:
+    """What the features of a stream are known by."""
+    if stream.exact:
+        return Features.by_key("ids" if rows.names is None else "names")
+    features = Features(1 << stream.bits if stream.bits else 0)
+    features.bits = stream.bits or None
+    return features
+
+
+def matrix(stream: Stream, model: Model, rows: Rows, *, grow: bool) -> Any:
+    """The rows over the slots of a model; features that it does not know are new ones, or left out."""
+    features = model.features
+    if features.index is not None:
+        kind = "names" if rows.names is not None else "ids"
+        index = features.index
+        if index.count == 0 and grow and index.kind != kind:
+            index = features.index = FeatureIndex(kind)
+        rows = stream.mapped(rows, index, grow=grow)
+    else:
+        n_columns = int(rows.columns.max(initial=0)) + 1 if len(rows.columns) else 0
+        if n_columns > features.n_features:
+            if grow:
+                features.widen(n_columns, None)
+            else:
+                rows = _within(rows, features.n_features)
+    X = scipy.sparse.csr_array((len(rows), features.n_slots), dtype=rows.data.dtype)
+    # Set as they are: the constructor would look through them again.
+    X.indptr, X.indices, X.data = rows.indptr, rows.columns.view(np.int32), rows.data
+    return X
+
+
+def _within(rows: Rows, n_columns: int) -> Rows:
+    """The rows without columns that a model does not have."""
+    kept = rows.columns < n_columns
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return Rows(
+        before[rows.indptr], rows.columns[kept], None, rows.data[kept], rows.codes, rows.weights, rows.ends
+    )
+
+
+def text_of(label: Any) -> str:
+    """A class as a stream writes it: whole numbers without a point."""
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def _typed(labels: Sequence[str], classes: np.ndarray) -> np.ndarray:
+    """New labels as the classes of a model are."""
+    if classes.dtype.kind in "OU":
+        return np.array(labels)
+    try:
+        return np.array([classes.dtype.type(label) for label in labels])
+    except ValueError:
+        raise StreamError(
+            f"the label {labels[0]!r} is no number, as the classes of the model are; "
+            "train a new model, or map labels to numbers"
+        ) from None

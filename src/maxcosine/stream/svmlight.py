@@ -1,0 +1,198 @@
+"""Parse lines of `label id:value id:value ... # comment`, the format of SVMlight and LIBSVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxcosine.compiled import borrow, helper, inline, jit
+from maxcosine.stream.numbers import (
+    U,
+    digit_values,
+    first_digits,
+    no_digits,
+    read_id,
+    read_short_number,
+    word_of,
+)
+from maxcosine.stream.parsed import (
+    AT,
+    BAD_ID,
+    COLON,
+    COLONS,
+    FEATURE,
+    FINE,
+    HASH,
+    HASHES,
+    LARGE_ID,
+    LINE,
+    NEWLINE,
+    NO_COLON,
+    NO_COLUMN,
+    NOT_TEXT,
+    NUL,
+    NUL_BYTE,
+    TOO_LARGE,
+    Output,
+    Parsed,
+    add_fault,
+    add_row,
+    borrow_labels,
+    borrow_rows,
+    column_of,
+    ends_line,
+    first_not_utf8,
+    has_room,
+    is_blank,
+    is_separator,
+    mix,
+    next_line,
+    read_token,
+    read_value,
+    skip_blanks,
+)
+
+_SEPARATORS = rb"[ \t#]"
+_SHORTEST_FEATURE = len("1:1 ")
+_FIRST_BYTE = U(0xFF)
+_QUERY = U(int.from_bytes(b"qid:", "little"))
+_FOUR_BYTES = U(2**32 - 1)
+_COLUMN_SIZE, _MOST_COLUMNS = 4, U(2**31)
+
+
+def parse(
+    block: np.ndarray,
+    *,
+    bits: int,
+    dtype: Any,
+    stop_at_fault: bool,
+    keep_names: bool = False,
+    columns: bool = False,
+) -> Parsed:
+    """Read a block of lines of `label id:value id:value ... # comment`.
+
+    Ids are 0 to 2^64 - 1, in any order; `qid:...` is skipped; what follows a '#' is a comment. The label is
+    any text without blanks, ':' and '#', and may be missing. Lines that are blank or only a comment are
+    no rows. With `bits`, ids from 2^bits on are hashed: with x = (id ^ (id >> 32)) * G modulo 2^64, where
+    G = 0x9E3779B97F4A7C15, the column is the highest bits of (x ^ (x >> 29)) * G. Ends at the first line at
+    fault if `stop_at_fault`; otherwise such lines are left out. Ids have no names to keep. With `columns`,
+    ids are numbers of columns, in 32 bits: one of 2^31 or more that is not hashed is a fault.
+
+    >>> from maxcosine.stream.parsed import padded
+    >>> rows = parse(padded(b"+1 7:0.5 9:2\\n-1 7:1 # a comment"), bits=0, dtype=float, stop_at_fault=True)
+    >>> rows.ids.tolist(), rows.data.tolist(), rows.indptr.tolist(), rows.codes.tolist(), rows.labels
+    ([7, 9, 7], [0.5, 2.0, 1.0], [0, 2, 3], [0, 1], ['1', '-1'])
+    """
+    most_features = len(block) // _SHORTEST_FEATURE + 1
+    output = Output(block, dtype, most_features, _SEPARATORS, hashed=True, named=False, columns=columns)
+    parsed = output.fill(_read_lines, bits, stop_at_fault=stop_at_fault)
+    parsed.weights = parsed.tags = None  # the format has none
+    return parsed
+
+
+@helper
+def _skip_comment(text: Any, p: Any) -> Any:
+    """The end of the line, or a NUL."""
+    while text[p] != NEWLINE and text[p] != NUL:
+        p += U(1)
+    return p
+
+
+@helper
+def _skip_query(text: Any, p: Any, n: Any) -> Any:
+    """The end of the token, or a NUL."""
+    while not is_separator(text, p, n, HASH) and text[p] != NUL:
+        p += U(1)
+    return p
+
+
+@inline
+def _read_features(
+    text: Any, p: Any, n: Any, bits: Any, ids: Any, data: Any, feature: Any
+) -> tuple[Any, Any, int]:
+    """Read features up to the end of the line.
+
+    Returns where that is, how many features there are then, and FINE; or else where something is wrong.
+    """
+    hashed_from = U(1) << bits
+    while True:
+        values = digit_values(word_of(text, p))
+        others = no_digits(values)
+        if others & _FIRST_BYTE:
+            if is_blank(text[p]):
+                p += U(1)
+            elif ends_line(text, p, n):
+                return p, feature, FINE
+            elif text[p] == HASH:
+                p = _skip_comment(text, p)
+                return p, feature, FINE if text[p] == NEWLINE or p == n else NUL_BYTE
+            elif word_of(text, p) & _FOUR_BYTES == _QUERY:
+                p = _skip_query(text, p, n)
+            else:
+                return p, feature, BAD_ID
+            continue
+        if others != U(0):
+            number, n_digits = first_digits(values, others)
+            colon, fits = p + n_digits, True
+        else:
+            number, colon, fits = read_id(text, p)
+        if text[colon] != COLON:
+            return p, feature, NO_COLON if is_separator(text, colon, n, HASH) else BAD_ID
+        if not fits:
+            return p, feature, LARGE_ID
+        if ids.itemsize == _COLUMN_SIZE and not bits and number >= _MOST_COLUMNS:
+            return p, feature, NO_COLUMN
+        p = colon + U(1)
+        value, stop, short = read_short_number(text, p)
+        if not short:
+            value, stop, code = read_value(text, p, n, HASH)
+            if code != FINE:
+                return p, feature, code
+        ids[feature] = column_of(mix(number), bits) if bits and number >= hashed_from else number
+        data[feature] = value
+        if not abs(data[feature]) < np.inf:
+            return p, feature, TOO_LARGE
+        feature += U(1)
+        p = stop + U(1) if short else stop
+
+
+@jit
+def _read_lines(
+    text: Any,
+    n: Any,
+    bits: Any,
+    stop_at_fault: bool,
+    state: Any,
+    rows: Any,
+    labels: Any,
+    faults: Any,
+    ids: Any,
+    data: Any,
+    names: Any,
+) -> None:
+    """Read lines from state[AT] on, for as long as there is room."""
+    text, state, ids, data, faults = borrow(text), borrow(state), borrow(ids), borrow(data), borrow(faults)
+    rows, labels = borrow_rows(rows), borrow_labels(labels)
+    p, feature, stopped = state[AT], state[FEATURE], False
+    while p < n and has_room(state, rows, labels, faults) and not stopped:
+        start, label = p, skip_blanks(text, p)
+        label_stop, key, high = read_token(text, label, n, COLONS, HASHES, U(0))
+        is_row = label_stop > label or text[label_stop] == COLON
+        if text[label_stop] == COLON:  # it is a feature
+            label_stop = label
+        stop, code = feature, FINE
+        if high and label_stop > label:
+            p = first_not_utf8(text, label, label_stop)
+            code = FINE if p == label_stop else NOT_TEXT
+        if code == FINE:
+            p, stop, code = _read_features(text, label_stop, n, bits, ids, data, feature)
+        if code != FINE:
+            p = add_fault(text, n, state, faults, start, p, code)
+            stopped = stop_at_fault
+        elif is_row:
+            feature = stop
+            add_row(text, state, rows, labels, start, stop, label, label_stop, key)
+        p = next_line(text, p, n)
+        state[LINE] += U(1)
+    state[AT], state[FEATURE] = p, feature

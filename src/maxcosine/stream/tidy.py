@@ -1,0 +1,96 @@
+"""Rows as the engine trusts them: no zeros, no feature twice; logarithms and unit length on the way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from maxcosine.compiled import borrow, inline, jit
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inline
+def ascends(columns: Any, start: Any, stop: Any) -> bool:
+    ascending = True
+    for k in range(start + np.uint64(1), stop):
+        ascending &= columns[k] > columns[k - np.uint64(1)]
+    return ascending
+
+
+@inline
+def add_up(columns: Any, data: Any, start: Any, stop: Any, table: Any, end: Any) -> Any:
+    """Move a row to `end`, each feature once, in the order in which they first come; returns its end.
+
+    `table` has room for twice the row: by hash, one more than the place of a feature, or 0.
+    """
+    places, shift = np.uint64(2), np.uint64(63)
+    while places < np.uint64(2) * (stop - start):
+        places, shift = places * np.uint64(2), shift - np.uint64(1)
+    for k in range(places):
+        table[k] = 0
+    for k in range(start, stop):
+        column, value = columns[k], data[k]
+        place = (np.uint64(column) * _GOLDEN) >> shift
+        while table[place] != 0 and columns[np.uint64(table[place] - 1)] != column:
+            place = (place + np.uint64(1)) & (places - np.uint64(1))
+        if table[place] == 0:
+            columns[end], data[end] = column, value
+            end += np.uint64(1)
+            table[place] = end
+        else:
+            data[np.uint64(table[place] - 1)] += value
+    return end
+
+
+@jit
+def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool) -> None:
+    """Add up the values of a feature that comes twice in a row, drop zeros, and transform, in place.
+
+    `table`, int64, has room for twice the longest row, and for a power of two.
+    """
+    indptr, columns, data, table = borrow(indptr), borrow(columns), borrow(data), borrow(table)
+    start, end = np.uint64(indptr[0]), np.uint64(0)
+    for row in range(len(indptr) - 1):
+        stop, first = np.uint64(indptr[row + 1]), end
+        if ascends(columns, start, stop):
+            last = stop
+            begin = start
+        else:
+            last = add_up(columns, data, start, stop, table, first)
+            begin = first
+        zeros = False
+        for k in range(begin, last):
+            zeros |= data[k] == 0.0
+        if begin == end and not zeros:
+            end = last  # as it mostly is
+        else:
+            for k in range(begin, last):
+                columns[end], data[end] = columns[k], data[k]
+                end += np.uint64(data[k] != 0.0)
+        if log1p:
+            for k in range(first, end):
+                data[k] = math.copysign(math.log1p(abs(np.float64(data[k]))), data[k])
+        if l2:
+            square = 0.0
+            for k in range(first, end):
+                square += np.float64(data[k]) * np.float64(data[k])
+            if square > 0.0:
+                length = math.sqrt(square)
+                for k in range(first, end):
+                    data[k] = np.float64(data[k]) / length
+        start = stop
+        indptr[row + 1] = end
+    indptr[0] = 0
+
+
+def tidied(
+    indptr: np.ndarray, columns: np.ndarray, data: np.ndarray, *, log1p: bool, l2: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows, tidied in place."""
+    longest = int(np.diff(indptr).max(initial=0))
+    table = np.empty(1 << (2 * longest + 1).bit_length(), np.int64)
+    tidy(indptr, columns, data, table, log1p, l2)
+    return indptr, columns[: indptr[-1]], data[: indptr[-1]]
