@@ -47,7 +47,7 @@ test-all: $(VENV)/.installed-test docs test-browser
 
 test-browser: $(VENV)/.installed-browser
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
-	  echo "installing Chromium"; apt-get install -qq -y chromium >/dev/null || { \
+	  echo "installing Chromium"; { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null || { \
 	  echo "error: Chromium is missing; install it, for example by: sudo apt-get install chromium" >&2; exit 1; }; }
 	@echo "== the report, in Chromium"
 	@$(PYTEST) -m browser
