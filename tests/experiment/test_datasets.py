@@ -70,7 +70,7 @@ def cache(tmp_path):
 def put(folder, contents, name="{}", pack=False):
     folder.mkdir(parents=True, exist_ok=True)
     for file, content in contents.items():
-        (folder / name.format(file)).write_bytes(gzip.compress(content) if pack else content)
+        (folder / name.format(file)).write_bytes(gzip.compress(content, mtime=0) if pack else content)
     return folder
 
 
@@ -245,7 +245,7 @@ def test_where_debian_installs_fashion(tmp_path):
 # Files
 
 GOOD = idx(np.arange(12, dtype=np.uint8).reshape(3, 2, 2))
-PACKED = gzip.compress(GOOD)
+PACKED = gzip.compress(GOOD, mtime=0)
 
 
 def test_read_idx(tmp_path):
@@ -366,7 +366,7 @@ class Mirror:
     def serve(self, folder, contents, pack=True):
         """Serve files in a folder, whose address is returned."""
         for file, content in contents.items():
-            self.answers[f"/{folder}/{file}.gz"] = gzip.compress(content) if pack else content
+            self.answers[f"/{folder}/{file}.gz"] = gzip.compress(content, mtime=0) if pack else content
         return f"{self.host}/{folder}/"
 
     def close(self):
@@ -421,7 +421,7 @@ def test_progress(mirror, use):
     seen = []
     load("mnist", progress=lambda *args: seen.append(args))
     for file in FILES:
-        size = len(gzip.compress(MNIST[file]))
+        size = len(gzip.compress(MNIST[file], mtime=0))
         assert [call for call in seen if call[0] == f"{file}.gz"] == [
             (f"{file}.gz", 0, size),
             (f"{file}.gz", size, size),
@@ -434,7 +434,7 @@ def test_progress_without_a_length(mirror, use):
     def without_length(handler):
         handler.send_response(200)
         handler.end_headers()
-        handler.wfile.write(gzip.compress(MNIST[TRAIN_IMAGES]))
+        handler.wfile.write(gzip.compress(MNIST[TRAIN_IMAGES], mtime=0))
 
     mirror.answers[f"/good/{TRAIN_IMAGES}.gz"] = without_length
     seen = []
@@ -479,7 +479,7 @@ def cut_within_a_chunk(handler):
 
 
 def truncated(handler):
-    send(handler, gzip.compress(MNIST[TRAIN_IMAGES])[:-20])
+    send(handler, gzip.compress(MNIST[TRAIN_IMAGES], mtime=0)[:-20])
 
 
 def too_much(handler):
@@ -487,7 +487,7 @@ def too_much(handler):
 
 
 def too_much_when_unpacked(handler):
-    send(handler, gzip.compress(bytes(2000)))
+    send(handler, gzip.compress(bytes(2000), mtime=0))
 
 
 def pause(handler):
@@ -745,7 +745,9 @@ def test_npm_that_cannot_be_run(tmp_path):
 
 def test_debian_package(tmp_path, program):
     inside = datasets.DEBIAN_FOLDER.as_posix()
-    packed = tar({f".{inside}/{file}.gz": gzip.compress(content) for file, content in FASHION.items()})
+    packed = tar(
+        {f".{inside}/{file}.gz": gzip.compress(content, mtime=0) for file, content in FASHION.items()}
+    )
     (tmp_path / "package").write_bytes(packed)
     program("apt-get", "pathlib.Path('dataset-fashion-mnist_1_all.deb').touch()")
     read = f"pathlib.Path({str(tmp_path / 'package')!r}).read_bytes()"

@@ -8,29 +8,16 @@ from __future__ import annotations
 import os
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich import box
 from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
-from maxcosine.experiment import statistics
-from maxcosine.experiment.figures import title_of
-from maxcosine.experiment.results import Results
-from maxcosine.experiment.verdict import verdict
+if TYPE_CHECKING:
+    from maxcosine.experiment.results import Results
 
 WIDE = 110
 """Columns where there is no terminal."""
@@ -50,6 +37,8 @@ MOST_COLUMNS = 5
 
 SECONDS_BETWEEN_LINES = 5.0
 """Where there is no terminal, so often a line says how far it is."""
+SECONDS_BETWEEN_FRAMES = 0.2
+"""And so often on a terminal."""
 
 
 def tell(text: str, style: str = "") -> None:
@@ -61,6 +50,15 @@ class Download:
     """A bar for each file that is fetched; nothing when nothing is."""
 
     def __init__(self) -> None:
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -92,6 +90,19 @@ class Watch:
     """How far an experiment is, and the mean mistakes of each rule so far."""
 
     def __init__(self, total: int, rules: list[str]) -> None:
+        from rich.live import Live
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        from maxcosine.experiment.figures import title_of
+
+        self._title_of = title_of
         self.done, self._total = 0, total
         self._mistakes: dict[str, int] = dict.fromkeys(rules, 0)
         self._bar = Progress(
@@ -125,7 +136,7 @@ class Watch:
 
     def _best(self) -> str:
         """The mean mistakes of the best few rules."""
-        means = sorted((total / self.done, title_of(rule)) for rule, total in self._mistakes.items())
+        means = sorted((total / self.done, self._title_of(rule)) for rule, total in self._mistakes.items())
         told = ", ".join(f"{title} {mean:.1f}" for mean, title in means[:4])
         return told if len(means) <= 4 else f"{told}, ..."
 
@@ -133,7 +144,7 @@ class Watch:
         table = Table(box=None, show_header=False, padding=(0, 2))
         # The rules side by side while that fits a screen.
         columns = 4 if len(self._mistakes) > 6 else len(self._mistakes)
-        cells = [f"{title_of(rule)} {total / self.done:.1f}" for rule, total in self._mistakes.items()]
+        cells = [f"{self._title_of(rule)} {total / self.done:.1f}" for rule, total in self._mistakes.items()]
         for start in range(0, len(cells), columns):
             table.add_row(*cells[start : start + columns])
         return table
@@ -155,13 +166,17 @@ class TrainingWatch:
 
     def __init__(self) -> None:
         self._begun = self._told = time.monotonic()
-        self._live = Live(console=progress_console, refresh_per_second=5, transient=True)
+        self._live: Any = None
+        if progress_console.is_terminal:
+            from rich.live import Live
+
+            self._live = Live(console=progress_console, refresh_per_second=5, transient=True)
 
     def update(self, training: Any) -> None:
         """Some rows have been learnt."""
         now = time.monotonic()
-        if progress_console.is_terminal:
-            if now - self._told > 0.2:
+        if self._live is not None:
+            if now - self._told > SECONDS_BETWEEN_FRAMES:
                 self._told = now
                 self._live.update(Text(self._line(training, now)))
         elif now - self._told > SECONDS_BETWEEN_LINES:
@@ -171,29 +186,34 @@ class TrainingWatch:
     def _line(self, training: Any, now: float) -> str:
         status, source = training.status, training.stream.source
         seconds = max(now - self._begun, 1e-9)
-        heads = training.model.heads
+        table = training.model.heads.table
+        # As the sweep has it; the certificate at the end adds up all weights anew, which takes longer.
+        lengths = np.sqrt(table["sq_v"])
+        bounds = np.divide(table["claim_v"], lengths, out=np.zeros(len(table)), where=lengths > 0.0)
         parts = [
             f"{status.examples:,} examples",
-            f"progressive error {status.wrong / max(1, status.examples):.2%}",
-            f"{int(heads.table['updates'].sum()):,} updates",
-            f"bound {heads.bound.min():.3g}",
-            f"{status.examples / seconds:,.0f} examples/s",
+            f"progressive error {status.wrong / max(1, status.judged):.2%}",
+            f"{int(table['updates'].sum()):,} updates",
+            f"bound {bounds.min():.3g}",
+            f"{(status.examples - training.resumed_at) / seconds:,.0f} examples/s",
         ]
-        if source.total_bytes:
-            share = (status.passes + source.read_bytes / source.total_bytes) / training.passes
-            parts.append(f"{source.total_bytes * share * training.passes / seconds / 1e6:.0f} MB/s")
-            parts.append(f"{seconds * (1.0 - share) / max(share, 1e-9):.0f} s left")
+        total = source.total_bytes
+        if total:
+            speed = max(training.read_bytes + source.read_bytes - source.skipped_bytes, 1) / seconds
+            left = total * (training.passes - status.passes) - source.read_bytes
+            parts.append(f"{speed / 1e6:.0f} MB/s")
+            parts.append(f"{left / speed:.0f} s left")
         return ", ".join(parts)
 
     def __enter__(self) -> TrainingWatch:
-        if progress_console.is_terminal:
+        if self._live is not None:
             self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if progress_console.is_terminal:
+        if self._live is not None:
             self._live.stop()
 
 
@@ -209,7 +229,7 @@ def show_outcome(outcome: dict[str, Any]) -> None:
         "features": f"{outcome['features']:,}",
         "rule": outcome["rule"],
         "progressive error": f"{outcome['progressive_error']:.3%}",
-        "test error": f"{outcome['test_error']:.3%}" if "test_error" in outcome else None,
+        "test error": f"{outcome['test_error']:.3%}" if outcome.get("test_error") is not None else None,
         "updates": f"{int(np.sum(outcome['updates'])):,}",
         "margin ceiling": _numbers(outcome["margin_ceiling"]),
         "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
@@ -227,11 +247,15 @@ def show_outcome(outcome: dict[str, Any]) -> None:
 
 
 def _numbers(value: Any) -> str:
-    return f"{value:.4g}" if np.ndim(value) == 0 else ", ".join(f"{one:.4g}" for one in value[:10])
+    values = value if isinstance(value, list) else [value]
+    shown = ", ".join("none" if one is None else f"{one:.4g}" for one in values[:10])
+    return shown + (", ..." if len(values) > 10 else "")
 
 
 def show(results: Results) -> None:
     """The table of an experiment, and what it says."""
+    from maxcosine.experiment.verdict import verdict
+
     console.print(_mistakes_table(results))
     for paragraph in verdict(results):
         console.print(Text(paragraph))
@@ -240,6 +264,9 @@ def show(results: Results) -> None:
 
 def _mistakes_table(results: Results) -> Table:
     """Labels by rules with the best in bold; rules by labels if there are many rules."""
+    from maxcosine.experiment import statistics
+    from maxcosine.experiment.figures import title_of
+
     means, spreads = statistics.means(results), statistics.spreads(results)
     ranks, wins = statistics.mean_ranks(results), statistics.wins(results)
     grid = np.array([means[rule] for rule in results.rules])
@@ -268,7 +295,8 @@ def _mistakes_table(results: Results) -> Table:
         for k in np.argsort(grid.mean(axis=1), kind="stable"):
             rule = results.rules[k]
             cells = [narrow(value, is_best) for value, is_best in zip(grid[k], best[k], strict=True)]
-            table.add_row(_short(rule), *cells, f"{grid[k].mean():.1f}", f"{ranks[rule]:.1f}")
+            short = title_of(rule).replace("averaged", "avg")
+            table.add_row(short, *cells, f"{grid[k].mean():.1f}", f"{ranks[rule]:.1f}")
         return table
     table.add_column("label")
     for rule in results.rules:
@@ -283,10 +311,6 @@ def _mistakes_table(results: Results) -> Table:
     table.add_row("mean rank", *(f"{ranks[rule]:.2f} " for rule in results.rules))
     table.add_row("labels won", *(f"{wins[rule]:.3g} " for rule in results.rules))
     return table
-
-
-def _short(rule: str) -> str:
-    return title_of(rule).replace("averaged", "avg")
 
 
 def show_evaluation(found: dict[str, Any]) -> None:
@@ -339,9 +363,9 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
     trained = found["trained"] or {}
     if trained:
         rows["command"] = trained.get("command")
-        data = trained.get("data") or {}
-        rows["data"] = (
-            ", ".join(f"{name} ({size:,} bytes)" if size else name for name, size in data.items()) or None
+        data = trained.get("data") or []
+        rows["data"] = ", ".join(
+            one["name"] + ("" if one["bytes"] is None else f" ({one['bytes']:,} bytes)") for one in data
         )
         if "examples" in trained:
             rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
@@ -352,7 +376,7 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
     console.print(table)
     console.print()
     console.print(Text(str(certificate)))
-    for title, heaviest in found["heaviest"].items():
+    for title, heaviest in list(found["heaviest"].items())[:MOST_CONFUSED]:
         if heaviest:
             weights = Table(title=f"heaviest features for {title}", box=box.SIMPLE_HEAD, title_justify="left")
             weights.add_column("feature")

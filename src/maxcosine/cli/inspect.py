@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxcosine.cli.options import Json, ModelPath
+from maxcosine.cli.options import Json, ModelPath, plain
 
 
 def inspect(
@@ -51,7 +51,7 @@ def described(loaded: Any, top: int) -> dict[str, Any]:
             "bits": features.bits,
         },
         "certificate": {
-            name: _plain(getattr(certificate, name))
+            name: plain(getattr(certificate, name))
             for name in ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")
         },
         "trained": loaded.provenance,
@@ -74,14 +74,12 @@ def heaviest(model: Any, top: int) -> dict[str, list[tuple[str, float]]]:
     found = {}
     for title, row in zip(titles, w, strict=True):
         weights = row.toarray().ravel() if scipy.sparse.issparse(row) else np.asarray(row).ravel()
-        order = np.argsort(-np.abs(weights), kind="stable")[:top]
+        least = np.partition(np.abs(weights), -top)[-top] if 0 < top < len(weights) else 0.0
+        heavy = np.flatnonzero(np.abs(weights) >= least)
+        order = heavy[np.argsort(-np.abs(weights[heavy]), kind="stable")][:top]
         found[title] = [
             (str(keys[k]) if keys is not None else kept.get(int(k), str(k)), float(weights[k]))
             for k in order
             if weights[k] != 0.0
         ]
     return found
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value

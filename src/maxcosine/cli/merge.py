@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,8 +34,10 @@ def merge(
     from maxcosine.merge import merge as merge_models
 
     loaded = [model_file.load(path) for path in models]
+    options = _common_options(models, loaded)
     merged = merge_models([one.model for one in loaded], how=how.value)
-    first = (loaded[0].provenance or {}).get("options", {})
+    merged.features.bits = loaded[0].model.features.bits
+    merged.features.kept_names = _kept_names([one.model.features for one in loaded])
     model_file.save(
         merged,
         model,
@@ -46,8 +48,37 @@ def merge(
                 for path, one in zip(models, loaded, strict=True)
             ],
             "versions": {"maxcosine": __version__},
-            "options": first,
+            "options": options,
         },
     )
     tell(f"{len(models)} models merged into {model}")
     tell(str(merged.certificate()))
+
+
+def _common_options(paths: list[Path], loaded: list[Any]) -> dict[str, Any]:
+    """How the data of all models were read; refuses models whose features mean different things."""
+    options: list[dict[str, Any]] = [(one.provenance or {}).get("options", {}) for one in loaded]
+    read = [
+        {
+            "bits": one.model.features.bits,
+            "normalize": then.get("normalize"),
+            "log1p": bool(then.get("log1p", False)),
+        }
+        for one, then in zip(loaded, options, strict=True)
+    ]
+    for path, this in zip(paths[1:], read[1:], strict=True):
+        for name, value in this.items():
+            if value != read[0][name]:
+                raise ValueError(
+                    f"{paths[0]} was learnt with {name} {read[0][name]} and {path} with {value}: their "
+                    "features are not the same; merge models that were learnt in the same way"
+                )
+    return options[0]
+
+
+def _kept_names(all_features: list[Any]) -> dict[int, str] | None:
+    """The names of hashed columns, those of the first model that knows one."""
+    kept: dict[int, str] = {}
+    for features in reversed(all_features):
+        kept |= features.kept_names or {}
+    return kept or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,3 +78,11 @@ def stream_options(
         "log1p": log1p,
         "dtype": "float64" if float64 else "float32",
     }
+
+
+def plain(value: Any) -> Any:
+    """A number or an array as JSON has it, where nothing is infinite."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import sys
 import time
-from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +26,7 @@ from maxcosine.cli.options import (
     OnBad,
     OnBadOption,
     Threads,
+    plain,
     stream_options,
 )
 
@@ -42,8 +43,9 @@ def train(
     data: Data,
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the model.")],
     rule: Annotated[
-        str, typer.Option(help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...")
-    ] = "mcp",
+        str | None,
+        typer.Option(help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...", show_default="mcp"),
+    ] = None,
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the rule, such as C=0.1.")
     ] = None,
@@ -69,7 +71,10 @@ def train(
     ] = None,
     predictions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write what was predicted of each example before it was learnt."),
+        typer.Option(
+            metavar="FILE",
+            help="Write what was predicted of each example before it was learnt (in the first pass).",
+        ),
     ] = None,
     init: Annotated[
         Path | None,
@@ -100,80 +105,79 @@ def train(
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     """
     from maxcosine.cli.display import TrainingWatch, show_outcome, tell
-    from maxcosine.stream.training import Training
+    from maxcosine.stream.training import Aside, Training
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know what to go on from")
     options = stream_options(format, bits, exact, normalize, log1p, float64)
-    learner, loaded = _learner(rule, param or [], average, multiclass.value, intercept, init, options)
+    learner, start_from = _learner(rule, param or [], average, multiclass, intercept, init, options)
+    outputs = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
+    _check_outputs({name: path for name, path in outputs.items() if path is not None}, data, test)
+    asides = {
+        role: Aside(path, checkpoint, role)
+        for role, path in (("predictions", predictions), ("bad_lines", bad_lines))
+        if path is not None
+    }
+
+    def on_rows(training: Training, codes: Any, predicted: Any) -> None:
+        if predictions is not None and not training.status.passes:
+            asides["predictions"].write(_lines(training.model, predicted))
+        watch.update(training)
+
+    training = Training(
+        _stream_maker(data, options, threads, on_bad.value, keep_names),
+        learner,
+        passes=passes,
+        checkpoint=checkpoint,
+        every=checkpoint_every,
+        options={
+            "rule": learner.settings.rule.name,
+            "param": sorted(param or []),
+            "average": average,
+            "multiclass": multiclass.value,
+            "intercept": intercept,
+            "passes": passes,
+            "init": start_from,
+            "on_bad": on_bad.value,
+            "keep_names": keep_names,
+            "predictions": predictions is not None,
+            "bad_lines": bad_lines is not None,
+            **options,
+        },
+        asides=asides,
+        on_rows=on_rows,
+    )
     begun = time.perf_counter()
-    with ExitStack() as stack:
-        kept = None if bad_lines is None else stack.enter_context(_writing(bad_lines))
-        written = None if predictions is None else stack.enter_context(_writing(predictions))
-
-        def new_stream(start: Any) -> Any:
-            from maxcosine.stream.chunks import Stream
-
-            return Stream(
-                data,
-                **options,
-                threads=threads,
-                on_bad=on_bad.value,
-                bad_lines=kept,
-                labelled=True,
-                keep_names=keep_names,
-                start=start,
-            )
-
-        watch = stack.enter_context(TrainingWatch())
-
-        def on_rows(training: Training, codes: Any, predicted: Any) -> None:
-            if written is not None:
-                labels = training.model.classes.tolist()
-                written.write("".join(f"{labels[code]}\n" for code in predicted.tolist()).encode())
-            watch.update(training)
-
-        training = Training(
-            new_stream,
-            learner,
-            passes=passes,
-            checkpoint=checkpoint,
-            every=checkpoint_every,
-            options={
-                "rule": rule,
-                "param": sorted(param or []),
-                "average": average,
-                "multiclass": multiclass.value,
-                "intercept": intercept,
-                "passes": passes,
-                "init": None if loaded is None else loaded,
-                "on_bad": on_bad.value,
-                **options,
-            },
-            on_rows=on_rows,
-        )
-        if resume and not training.resume():
-            tell(f"there is no checkpoint {checkpoint} yet: starting afresh")
-        try:
+    try:
+        with TrainingWatch() as watch:
+            if resume and not training.resume():
+                tell(f"there is no checkpoint {checkpoint} yet: starting afresh")
             training.run()
-        except KeyboardInterrupt:
-            goes_on = "no checkpoint was asked for"
-            if checkpoint is not None and checkpoint.exists():
-                goes_on = f"the same command with --resume goes on from {checkpoint}"
-            tell(f"interrupted after {training.status.examples:,} examples: {goes_on}")
-            raise
-    outcome = _finish(training, model, test, threads, time.perf_counter() - begun)
+        outcome = _finish(training, model, time.perf_counter() - begun)
+    except KeyboardInterrupt:
+        tell(f"interrupted after {training.status.examples:,} examples; {_how_to_go_on(checkpoint)}")
+        raise
+    if test is not None:
+        outcome |= _tested(training, test, threads)
     if json:
         typer.echo(json_module.dumps(outcome))
     else:
         show_outcome(outcome)
 
 
+def _how_to_go_on(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return "nothing is saved: with --checkpoint PATH it could be gone on from there"
+    if not checkpoint.exists():
+        return f"the checkpoint {checkpoint} was not reached: begin anew, perhaps with --checkpoint-every N"
+    return f"the same command with --resume goes on from {checkpoint}"
+
+
 def _learner(
-    rule: str,
+    rule: str | None,
     params: list[str],
     average: bool,
-    multiclass: str,
+    multiclass: Multiclass,
     intercept: bool,
     init: Path | None,
     options: dict[str, Any],
@@ -185,51 +189,141 @@ def _learner(
     from maxcosine.rules import RULES
     from maxcosine.stream.learner import Settings, StreamLearner
 
-    if rule not in RULES:
-        raise ValueError(f"there is no rule {rule!r}; the rules are {', '.join(RULES)}")
-    given = {}
-    for param in params:
-        name, found, value = param.partition("=")
-        if not found:
-            raise ValueError(f"--param {param}: write NAME=VALUE, for example C=0.1")
-        given[name] = float(value)
+    loaded = None if init is None else model_file.load(init)
+    if loaded is not None:
+        _check_stays(loaded.model, rule, params, average, multiclass, options)
+        rule = loaded.model.rule.name
+        _read_alike(loaded, options)
+    name = rule or "mcp"
+    if name not in RULES:
+        raise ValueError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
     settings = Settings(
-        RULES[rule],
-        RULES[rule].make_params(given),
+        RULES[name],
+        RULES[name].make_params(_values(params)),
         average,
         intercept,
-        multiclass,
+        multiclass.value,
         np.dtype(options["dtype"]),
     )
-    if init is None:
+    if loaded is None or init is None:
         return StreamLearner(settings), None
-    loaded = model_file.load(init)
-    features = loaded.model.features
-    if features.keyed:
-        options.update(exact=True, bits=0)
-    elif features.bits:
-        options.update(bits=features.bits)
-    options["dtype"] = str(loaded.model.heads.dtype)
     return StreamLearner(settings, loaded.model), model_file.digest(init)
 
 
-def _writing(path: Path) -> Any:
+def _values(params: list[str]) -> dict[str, float]:
+    given = {}
+    for param in params:
+        name, _, value = param.partition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            raise ValueError(f"--param {param}: write NAME=VALUE, for example C=0.1") from None
+    return given
+
+
+def _check_stays(
+    model: Any,
+    rule: str | None,
+    params: list[str],
+    average: bool,
+    multiclass: Multiclass,
+    options: dict[str, Any],
+) -> None:
+    """Refuse options that a model to go on from has already, and has otherwise."""
+    features = model.features
+    wrong = {
+        f"--rule {rule}": rule not in (None, model.rule.name),
+        "--param": bool(params),
+        "--average": average and not model.heads.average,
+        "--multiclass joint": multiclass is Multiclass.joint and not model.heads.joint,
+        f"--bits {options['bits']}": options["bits"] not in (0, features.bits),
+        "--exact": options["exact"] and not features.keyed,
+        "--float64": options["dtype"] == "float64" and str(model.heads.dtype) != "float64",
+    }
+    for option, is_wrong in wrong.items():
+        if is_wrong:
+            raise ValueError(
+                f"the model that --init names was not learnt with {option}, and stays what it is; "
+                f"leave out {option.split()[0]}"
+            )
+
+
+def _read_alike(loaded: Any, options: dict[str, Any]) -> None:
+    """Read data as those of a model were read."""
+    features, then = loaded.model.features, (loaded.provenance or {}).get("options", {})
+    options.update(
+        bits=features.bits or 0,
+        exact=features.keyed,
+        dtype=str(loaded.model.heads.dtype),
+        normalize=then.get("normalize", options["normalize"]),
+        log1p=then.get("log1p", options["log1p"]),
+    )
+
+
+def _check_outputs(outputs: dict[str, Path], data: list[str], test: str | None) -> None:
+    """Refuse early what could not be written, or would take the place of something else."""
     from maxcosine import files
+    from maxcosine.stream.source import expand
 
-    return files.writing(path)
+    known = {os.path.realpath(name): "an input" for name in expand([*data, *([test] if test else [])])}
+    for name, path in outputs.items():
+        files.refuse_folder(path)
+        real = os.path.realpath(path)
+        if real in known:
+            raise ValueError(f"--{name} {path} is {known[real]}, too; name another file")
+        known[real] = f"--{name}"
+        folder = path.parent
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise PermissionError(f"--{name} {path}: nothing may be written in {folder}; name another folder")
 
 
-def _finish(
-    training: Training, path: Path, test: str | None, threads: int | None, seconds: float
-) -> dict[str, Any]:
-    """Write the model, test it, and tell what came out."""
-    from maxcosine import __version__, model_file
+def _stream_maker(
+    data: list[str], options: dict[str, Any], threads: int | None, on_bad: str, keep_names: bool
+) -> Any:
+    """Streams of the data, from a place on."""
+    import numpy as np
+
+    from maxcosine.engine.heads import LIMITS
+    from maxcosine.stream.chunks import Stream
+
+    limits = LIMITS[np.dtype(options["dtype"])]
+
+    def new_stream(start: Any) -> Stream:
+        return Stream(
+            data,
+            **options,
+            threads=threads,
+            on_bad=on_bad,
+            labelled=True,
+            limits=(limits.low_sq_x, limits.high_sq_x),
+            keep_names=keep_names,
+            start=start,
+        )
+
+    return new_stream
+
+
+def _lines(model: Any, predicted: Any) -> bytes:
+    from maxcosine.stream.learner import text_of
+
+    labels = [f"{text_of(label)}\n" for label in model.classes.tolist()]
+    return "".join([labels[code] for code in predicted.tolist()]).encode()
+
+
+def _tested(training: Training, test: str, threads: int | None) -> dict[str, Any]:
     from maxcosine.stream.evaluation import count_mistakes
+
+    mistakes, n = count_mistakes(training.model, training.stream, [test], threads)
+    return {"test_examples": n, "test_error": mistakes / n if n else None}
+
+
+def _finish(training: Training, path: Path, seconds: float) -> dict[str, Any]:
+    """Write the model, and tell what came out."""
+    from maxcosine import __version__, model_file
+    from maxcosine.stream.learner import text_of
 
     model, status = training.model, training.status
     certificate = model.certificate()
-    source = training.stream.source
-    size = source.total_bytes
     provenance = {
         "command": " ".join(sys.argv),
         "data": training.data,
@@ -242,27 +336,20 @@ def _finish(
         "options": training.options,
     }
     model_file.save(model, path, provenance=provenance)
-    outcome = {
+    return {
         "model": str(path),
         "examples": status.examples,
-        "classes": [str(label) for label in model.classes.tolist()],
+        "resumed_at": training.resumed_at,
+        "classes": [text_of(label) for label in model.classes.tolist()],
         "features": model.features.n_features,
         "rule": model.rule.name,
-        "progressive_error": status.wrong / max(1, status.examples),
+        "progressive_error": status.wrong / max(1, status.judged),
         "bad_lines": status.bad,
         "first_bad_lines": training.stream.first_bad,
-        "updates": _plain(certificate.updates),
-        "bound": _plain(certificate.bound),
-        "margin_ceiling": _plain(certificate.margin_ceiling),
+        "updates": plain(certificate.updates),
+        "bound": plain(certificate.bound),
+        "margin_ceiling": plain(certificate.margin_ceiling),
         "seconds": seconds,
-        "examples_per_second": status.examples / seconds,
-        "megabytes_per_second": None if size is None else size * status.passes / seconds / 1e6,
+        "examples_per_second": (status.examples - training.resumed_at) / seconds,
+        "megabytes_per_second": training.read_bytes / seconds / 1e6 if training.read_bytes else None,
     }
-    if test is not None:
-        mistakes, n = count_mistakes(model, training.stream, [test], threads)
-        outcome["test_examples"], outcome["test_error"] = n, mistakes / max(1, n)
-    return outcome
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value

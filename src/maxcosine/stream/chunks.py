@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
-from typing import IO, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -20,15 +20,32 @@ import scipy.sparse
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
-from maxcosine.stream.source import BLOCK_BYTES, Block, Place, Source, StreamError
-from maxcosine.stream.tidy import tidied
+from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, StreamError
+from maxcosine.stream.tidy import rows_outside, tidied
 
 FORMATS: dict[str, Callable[..., Parsed]] = {"svmlight": svmlight.parse, "vw": vw.parse}
 ON_BAD = ("error", "skip")
 NORMALIZE = (None, "l2")
 DEFAULT_BITS = 20
 """Hashed columns of text features, where nothing else is asked for."""
+MOST_THREADS = 4
+"""More are not used unless they are asked for: learning takes as long as parsing in a few."""
 LONGEST_QUOTE = 40
+MOST_TOLD = 5
+"""Of so many bad lines it is remembered what was wrong."""
+
+# Faults that only show once a line is parsed, beside those of the parsers.
+_NORM, _TOO_LONG = 101, 102
+_MESSAGES = {
+    **MESSAGES,
+    _NORM: "the example is too long, or too short, to be learnt from; scale the values, for example with "
+    "--normalize l2 or --log1p",
+    _TOO_LONG: f"the line is longer than {LONGEST_LINE >> 20} MB; is this text, and do its lines end?",
+}
+
+
+class SupportsWrite(Protocol):
+    def write(self, content: bytes, /) -> Any: ...
 
 
 class Chunk(NamedTuple):
@@ -55,6 +72,8 @@ class Rows:
     weights: np.ndarray | None
     ends: Any
     """Of each row: the place where the next one begins."""
+    skipped: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    """For each bad line: how many rows were before it."""
     named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     """If names are kept: hashed columns as they came, and the letters and beginnings of their names."""
 
@@ -77,7 +96,7 @@ class Rows:
             self.codes[start:stop],
             None if self.weights is None else self.weights[start:stop],
             self.ends[start:],
-            self.named,
+            named=self.named,
         )
 
 
@@ -93,10 +112,11 @@ class Stream:
     dtype : of the values
     normalize : "l2" to scale each row to length 1
     log1p : replace each value x by sign(x) log(1 + |x|), before that
-    threads : that parse; by default, as many as there are processors
+    threads : that parse; by default, as many as there are processors, and at most 4
     on_bad : "error" to stop at a line that cannot be read, "skip" to count it and go on
     bad_lines : a binary file that lines skipped are written to
     labelled : a line without a label is a bad one
+    limits : a line is a bad one if the square of its norm is not between these two
     keep_names : give the names of hashed features, too
     start : where to begin
     """
@@ -113,8 +133,9 @@ class Stream:
         log1p: bool = False,
         threads: int | None = None,
         on_bad: str = "error",
-        bad_lines: IO[bytes] | None = None,
+        bad_lines: SupportsWrite | None = None,
         labelled: bool = False,
+        limits: tuple[float, float] | None = None,
         keep_names: bool = False,
         start: Place = Place(),  # noqa: B008, it never changes
         block_bytes: int = BLOCK_BYTES,
@@ -131,8 +152,8 @@ class Stream:
         self.format, self.bits, self.exact = format, bits, exact
         self.dtype = np.dtype(dtype)
         self.normalize, self.log1p = normalize, log1p
-        self.threads = threads or os.cpu_count() or 1
-        self.on_bad, self._bad_lines, self.labelled = on_bad, bad_lines, labelled
+        self.threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
+        self.on_bad, self.bad_lines, self.labelled, self.limits = on_bad, bad_lines, labelled, limits
         self.keep_names = keep_names
         self.start = start
         self.labels: list[str] = []
@@ -141,11 +162,15 @@ class Stream:
         self.index: FeatureIndex | None = None
         """The features so far, if they are exact and chunks were asked for."""
         self.n_examples = 0
-        self.n_bad = 0
         self.first_bad: list[str] = []
         """What was wrong with the first few lines skipped."""
         self.place = start
         """Where the next rows begin."""
+
+    @property
+    def n_bad(self) -> int:
+        """Lines left out so far, those before the start included."""
+        return self.place.bad
 
     def like(self, inputs: Sequence[str], **options: Any) -> Stream:
         """A stream of other inputs that are read in the same way."""
@@ -168,6 +193,8 @@ class Stream:
 
     def __iter__(self) -> Iterator[Chunk]:
         for rows in self.rows():
+            if not len(rows):
+                continue
             X = self._matrix(rows)
             labels = np.array([*self.labels, ""])[rows.codes]
             yield Chunk(X, labels, rows.weights)
@@ -189,6 +216,8 @@ class Stream:
 
     def mapped(self, rows: Rows, index: FeatureIndex, *, grow: bool = True) -> Rows:
         """The rows with slots of an index for columns."""
+        if rows.names is not None and self.normalize and not grow:
+            return self._normalized(rows, index)
         keys: Any = rows.columns if rows.names is None else rows.names
         indptr, slots, data = index.map_rows(rows.indptr, keys, rows.data, grow=grow)
         if rows.names is not None:
@@ -196,37 +225,54 @@ class Stream:
             indptr, slots, data = self._tidied(np.array(indptr), slots, data)
         return Rows(indptr, slots, None, data, rows.codes, rows.weights, rows.ends)
 
+    def _normalized(self, rows: Rows, index: FeatureIndex) -> Rows:
+        """Rows of unit length, and then without the names that an index does not know."""
+        own = FeatureIndex("names")
+        whole = self.mapped(rows, own)
+        indptr, slots, _ = index.map_rows(
+            np.arange(len(own) + 1), own.keys().tolist(), np.ones(len(own), np.float32), grow=False
+        )
+        known = np.diff(indptr).astype(bool)
+        slot_of = np.zeros(len(own), np.uint32)
+        slot_of[known] = slots
+        kept = known[whole.columns]
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return replace(
+            whole,
+            indptr=before[whole.indptr],
+            columns=slot_of[whole.columns[kept]],
+            data=whole.data[kept],
+        )
+
     def rows(self) -> Iterator[Rows]:
         """All examples in order, as many at a time as a block holds."""
-        lines = self.place.line
         for block, parsed in self._parsed():
             if block.source != self.place.source:
-                lines = 0
-            self._report(block, parsed, lines)
-            rows = self._numbered(block, parsed, lines)
-            lines += parsed.n_lines
-            if block.ends:
-                self.place = Place(block.source + 1)
+                self.place = replace(self.place, source=block.source, offset=0, line=0)
+            if parsed is None:
+                rows = self._pass_over(block)
             else:
-                self.place = Place(block.source, block.offset + block.size, lines)
+                self._report(block, parsed)
+                rows = self._numbered(block, parsed)
+                self.place = rows.ends.last
             self.n_examples += len(rows)
-            if len(rows):
+            if len(rows) or len(rows.skipped):
                 yield rows
 
-    def _parsed(self) -> Iterator[tuple[Block, Parsed]]:
+    def _parsed(self) -> Iterator[tuple[Block, Parsed | None]]:
         """Blocks and what is in them, in order; several are parsed at a time."""
         blocks = self._recognising(self.source.blocks(self.start))
-        if self.threads == 1 or self.source.total_bytes is None:
-            # One after another, too, where somebody may wait for an answer before there is more.
-            for block in blocks:
-                yield block, self._parse(block)
+        if self.threads == 1:
+            for block, format in blocks:
+                yield block, self._parse(block, format)
             return
-        waiting: deque[tuple[Block, Future[Parsed]]] = deque()
+        waiting: deque[tuple[Block, Future[Parsed | None]]] = deque()
+        most_bytes = (self.threads + 1) * self.source.block_bytes
         with ThreadPoolExecutor(self.threads) as pool:
             try:
-                for block in blocks:
-                    waiting.append((block, pool.submit(self._parse, block)))
-                    if len(waiting) > self.threads + 1:
+                for block, format in blocks:
+                    waiting.append((block, pool.submit(self._parse, block, format)))
+                    while waiting and (block.waits or sum(b.size for b, _ in waiting) > most_bytes):
                         first, future = waiting.popleft()
                         yield first, future.result()
                 while waiting:
@@ -236,18 +282,24 @@ class Stream:
                 for _, future in waiting:
                     future.cancel()
 
-    def _recognising(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks; the first one tells the format, if nobody has."""
+    def _recognising(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, str]]:
+        """The blocks and their format; the first one that has a line tells it, if nobody has."""
         for block in blocks:
             if self.format == "auto":
-                self.format = recognised(self.source.title(block.source), block.text[: block.size])
+                found = recognised(self.source.title(block.source), block.text[: block.size])
+                if found is None:
+                    yield block, "svmlight"
+                    continue
+                self.format = found
             if self.format == "vw" and not self.exact and not self.bits:
                 self.bits = DEFAULT_BITS
-            yield block
+            yield block, self.format
 
-    def _parse(self, block: Block) -> Parsed:
-        """In one of the threads: parse and tidy a block."""
-        parsed = FORMATS[self.format](
+    def _parse(self, block: Block, format: str) -> Parsed | None:
+        """In one of the threads: parse and tidy a block; None for a piece of a line that is too long."""
+        if block.long:
+            return None
+        parsed = FORMATS[format](
             block.text[: block.size],
             bits=self.bits,
             dtype=self.dtype,
@@ -256,17 +308,27 @@ class Stream:
             columns=not self.exact,
         )
         if self.labelled and len(parsed.codes) and parsed.codes.min() < 0:
-            _leave_out_unlabelled(parsed, block)
-        if self.bits or parsed.letters is None:
-            if parsed.letters is not None and parsed.starts is not None:
-                parsed.named = parsed.ids.copy(), parsed.letters, parsed.starts
-            parsed.indptr, parsed.ids, parsed.data = self._tidied(parsed.indptr, parsed.ids, parsed.data)
+            _leave_out(parsed, block, parsed.codes < 0, NO_LABEL)
+        if not self.bits and parsed.letters is not None:
+            if not self.normalize and not self.log1p:
+                self._leave_out_outside(parsed, block)
+            return parsed
+        if parsed.letters is not None and parsed.starts is not None:
+            parsed.named = parsed.ids.copy(), parsed.letters, parsed.starts
+            parsed.letters = parsed.starts = None
+        parsed.indptr, parsed.ids, parsed.data = self._tidied(parsed.indptr, parsed.ids, parsed.data)
+        self._leave_out_outside(parsed, block)
         return parsed
+
+    def _leave_out_outside(self, parsed: Parsed, block: Block) -> None:
+        outside = None if self.limits is None else rows_outside(parsed.indptr, parsed.data, self.limits)
+        if outside is not None:
+            _leave_out(parsed, block, outside, _NORM)
 
     def _tidied(self, *arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return tidied(*arrays, log1p=self.log1p, l2=self.normalize == "l2")
 
-    def _numbered(self, block: Block, parsed: Parsed, lines: int) -> Rows:
+    def _numbered(self, block: Block, parsed: Parsed) -> Rows:
         """The rows with positions in the labels of the whole stream."""
         here = np.empty(len(parsed.labels) + 1, np.int64)
         for k, label in enumerate(parsed.labels):
@@ -276,78 +338,123 @@ class Stream:
             here[k] = self._codes[label]
         here[-1] = -1
         names = None
-        if parsed.letters is not None and parsed.starts is not None and not self.bits:
+        if parsed.letters is not None and parsed.starts is not None:
             names = parsed.letters, parsed.starts
-        ends = _Ends(block, parsed, lines)
+        ends = Ends(block, parsed, self.place)
         codes = here[parsed.codes]
-        return Rows(parsed.indptr, parsed.ids, names, parsed.data, codes, parsed.weights, ends, parsed.named)
-
-    def _report(self, block: Block, parsed: Parsed, lines: int) -> None:
-        """Refuse bad lines, or count and keep them."""
-        for fault in parsed.faults:
-            message = self._message(block, fault, lines)
-            if self.on_bad == "error":
-                raise StreamError(f"{message}; or leave such lines out with on_bad='skip' (--on-bad skip)")
-            self.n_bad += 1
-            if len(self.first_bad) < 5:
-                self.first_bad.append(message)
-            if self._bad_lines is not None:
-                self._bad_lines.write(block.text[fault.start : fault.stop].tobytes() + b"\n")
-
-    def _message(self, block: Block, fault: Fault, lines: int) -> str:
-        text = block.text[fault.position : fault.stop][:LONGEST_QUOTE].tobytes()
-        found = text.split(b" ")[0].decode(errors="backslashreplace") or "the end of the line"
-        where = (
-            f"{self.source.title(block.source)}:{lines + fault.line + 1}:{fault.position - fault.start + 1}"
+        skipped = np.searchsorted(parsed.row_lines, [fault.line for fault in parsed.faults])
+        return Rows(
+            parsed.indptr, parsed.ids, names, parsed.data, codes, parsed.weights, ends, skipped, parsed.named
         )
-        return f"{where}: {MESSAGES[fault.code]} (found {found!r})"
+
+    def _pass_over(self, block: Block) -> Rows:
+        """A piece of a line that is too long is a bad line; there are no rows in it."""
+        text = block.text[: block.size].tobytes()
+        if block.begins:
+            self._refuse(self._message(block, Fault(0, 0, block.size, 0, _TOO_LONG)))
+        written = text if text.endswith(b"\n") or not block.ends else text + b"\n"
+        if self.bad_lines is not None:
+            self.bad_lines.write(written)
+        at = self.place
+        at = replace(at, bad=at.bad + block.begins, bad_bytes=at.bad_bytes + len(written))
+        if block.ends:
+            self.place = replace(at, source=block.source + 1, offset=0, line=0)
+        else:
+            line = at.line + text.endswith(b"\n")
+            self.place = replace(at, offset=block.offset + block.size, line=line)
+        nothing, no_columns = np.zeros(1, np.int64), np.empty(0, np.uint32)
+        skipped = nothing if block.begins else nothing[:0]
+        no_data, no_codes = np.empty(0, self.dtype), np.empty(0, np.int64)
+        return Rows(nothing, no_columns, None, no_data, no_codes, None, None, skipped)
+
+    def _report(self, block: Block, parsed: Parsed) -> None:
+        """Refuse bad lines, or keep them."""
+        for fault in parsed.faults:
+            self._refuse(self._message(block, fault))
+            if self.bad_lines is not None:
+                self.bad_lines.write(block.text[fault.start : fault.stop].tobytes() + b"\n")
+
+    def _refuse(self, message: str) -> None:
+        """Stop at a bad line, unless such lines are left out."""
+        if self.on_bad == "error":
+            raise StreamError(f"{message}; or leave such lines out with on_bad='skip' (--on-bad skip)")
+        if len(self.first_bad) < MOST_TOLD:
+            self.first_bad.append(message)
+
+    def _message(self, block: Block, fault: Fault) -> str:
+        text = block.text[fault.position : fault.stop][:LONGEST_QUOTE].tobytes()
+        token = text if fault.code in (_NORM, _TOO_LONG) else (text.split() or [b""])[0]
+        found = token.decode(errors="backslashreplace") or "the end of the line"
+        line, column = self.place.line + fault.line + 1, fault.position - fault.start + 1
+        return f"{self.source.title(block.source)}:{line}:{column}: {_MESSAGES[fault.code]} (found {found!r})"
 
 
-class _Ends:
-    """Where each row of a block ends, worked out when it is asked for."""
+class Ends:
+    """Where each row of a block begins and ends, worked out when it is asked for."""
 
-    def __init__(self, block: Block, parsed: Parsed, lines: int) -> None:
-        self._block, self._starts, self._lines = block, parsed.row_starts, parsed.row_lines + lines
-        self._last = lines + parsed.n_lines
+    def __init__(self, block: Block, parsed: Parsed, before: Place) -> None:
+        self._block, self._faults, self._before = block, parsed.faults, before
+        self._starts, self._lines, self._n_lines = parsed.row_starts, parsed.row_lines, parsed.n_lines
+
+    @property
+    def last(self) -> Place:
+        """The end of the block."""
+        end = self._at(self._block.size, self._n_lines)
+        return replace(end, source=end.source + 1, offset=0, line=0) if self._block.ends else end
+
+    def start(self, row: int) -> Place:
+        """Where a row begins."""
+        return self._at(int(self._starts[row]), int(self._lines[row]))
 
     def __getitem__(self, row: Any) -> Any:
-        block = self._block
         if isinstance(row, slice):
             rest = copy(self)
             rest._starts, rest._lines = self._starts[row], self._lines[row]
             return rest
-        if row + 1 < len(self._starts):
-            return Place(block.source, block.offset + int(self._starts[row + 1]), int(self._lines[row + 1]))
-        if block.ends:
-            return Place(block.source + 1)
-        return Place(block.source, block.offset + block.size, self._last)
+        return self.start(row + 1) if row + 1 < len(self._starts) else self.last
+
+    def _at(self, position: int, line: int) -> Place:
+        before, faults = self._before, [fault for fault in self._faults if fault.line < line]
+        return Place(
+            self._block.source,
+            self._block.offset + position,
+            before.line + line,
+            before.bad + len(faults),
+            before.bad_bytes + sum(fault.stop - fault.start + 1 for fault in faults),
+        )
 
 
-def _leave_out_unlabelled(parsed: Parsed, block: Block) -> None:
-    """Lines without a label are faults, and no rows."""
-    kept = parsed.codes >= 0
-    for row in np.flatnonzero(~kept).tolist():
+def _leave_out(parsed: Parsed, block: Block, rows: np.ndarray, code: int) -> None:
+    """Make faults of some rows."""
+    text, kept = block.text[: block.size].tobytes(), ~rows
+    for row in np.flatnonzero(rows).tolist():
         start = int(parsed.row_starts[row])
-        stop = start + len(block.text[start : block.size].tobytes().split(b"\n", 1)[0])
-        parsed.faults.append(Fault(int(parsed.row_lines[row]), start, stop, start, NO_LABEL))
+        stop = text.find(b"\n", start)
+        stop = len(text) if stop < 0 else stop
+        stop -= text[start:stop].endswith(b"\r")
+        parsed.faults.append(Fault(int(parsed.row_lines[row]), start, stop, start, code))
     parsed.faults.sort(key=lambda fault: fault.line)
     by_value = np.repeat(kept, np.diff(parsed.indptr))
     if parsed.letters is not None and parsed.starts is not None:
         spans = zip(parsed.starts[:-1][by_value], parsed.starts[1:][by_value], strict=True)
         parts = [parsed.letters[start:stop] for start, stop in spans]
-        parsed.letters = np.concatenate([np.zeros(8, np.uint8), *parts])[8:]
+        parsed.letters = np.concatenate([np.zeros(8, np.uint8), *parts, np.zeros(8, np.uint8)])[8:]
         parsed.starts = np.cumsum([0, *map(len, parts)])
     if len(parsed.ids):
         parsed.ids = parsed.ids[by_value]
     parsed.data = parsed.data[by_value]
     parsed.indptr = np.concatenate([[0], np.cumsum(np.diff(parsed.indptr)[kept])])
-    parsed.codes, parsed.row_lines = parsed.codes[kept], parsed.row_lines[kept]
-    parsed.row_starts = parsed.row_starts[kept]
+    parsed.row_lines, parsed.row_starts = parsed.row_lines[kept], parsed.row_starts[kept]
     parsed.weights = None if parsed.weights is None else parsed.weights[kept]
+    # No label is known by a bad line only.
+    codes = parsed.codes[kept].tolist()
+    known = {code: k for k, code in enumerate(dict.fromkeys(code for code in codes if code >= 0))}
+    parsed.labels = [parsed.labels[code] for code in known]
+    parsed.codes = np.array([known.get(code, -1) for code in codes], np.int32)
 
 
-def recognised(name: str, text: np.ndarray) -> str:
-    """The format of a file, by its name or by its first line."""
+def recognised(name: str, text: np.ndarray) -> str | None:
+    """The format of a file, by its name or by its first line; None if there is no line yet that tells."""
     stem = name.lower()
     for ending in (".gz", ".zst"):
         stem = stem.removesuffix(ending)
@@ -356,9 +463,10 @@ def recognised(name: str, text: np.ndarray) -> str:
     if stem.endswith((".vw", ".vwdata")):
         return "vw"
     for line in text[:65536].tobytes().split(b"\n"):
-        if line.strip() and not line.lstrip().startswith(b"#"):
+        line = line.split(b"#")[0]
+        if line.strip():
             return "vw" if b"|" in line else "svmlight"
-    return "svmlight"
+    return None
 
 
 def _check(what: str, given: Any, known: Sequence[Any]) -> None:

@@ -26,6 +26,8 @@ class Scored:
     labels: list[str]
     """All labels of the stream so far."""
     stream_codes: np.ndarray
+    skipped: np.ndarray
+    """For each bad line: how many rows were before it."""
 
 
 def scored(model: Model, stream: Stream) -> Iterator[Scored]:
@@ -34,7 +36,8 @@ def scored(model: Model, stream: Stream) -> Iterator[Scored]:
     for rows in stream.rows():
         scores = model.scores(matrix(stream, model, rows, grow=False))
         codes = np.array([*(position.get(label, -2) for label in stream.labels), -1])[rows.codes]
-        yield Scored(scores, model.predicted_codes(scores), codes, stream.labels, rows.codes)
+        predicted = model.predicted_codes(scores)
+        yield Scored(scores, predicted, codes, stream.labels, rows.codes, rows.skipped)
 
 
 def count_mistakes(model: Model, like: Stream, inputs: Sequence[str], threads: int | None) -> tuple[int, int]:
@@ -71,9 +74,8 @@ class Evaluation:
     """The classes of the model, and then labels that it does not know."""
     confusion: np.ndarray
     """Examples by their label, and by what was predicted."""
-    scores: np.ndarray | None
-    """For two classes: all scores, and whether each example is of the second."""
-    positive: np.ndarray | None
+    ranking: Ranking | None
+    """For two classes: the scores."""
     n_bad: int
 
     @classmethod
@@ -81,24 +83,16 @@ class Evaluation:
         """Count over a whole stream."""
         known = [text_of(label) for label in model.classes.tolist()]
         counts: dict[str, np.ndarray] = {label: np.zeros(len(known), np.int64) for label in known}
-        scores, positive = [], []
+        ranking = Ranking() if model.one_score and len(known) == 2 else None
         for part in scored(model, stream):
             for code in np.unique(part.stream_codes):
                 label = part.labels[code]
                 rows = part.stream_codes == code
                 counts.setdefault(label, np.zeros(len(known), np.int64))
                 counts[label] += np.bincount(part.predicted[rows], minlength=len(known))
-            if model.one_score and len(known) == 2:
-                scores.append(part.scores.astype(np.float64))
-                positive.append(part.codes == 1)
-        together = bool(scores)
-        return cls(
-            list(counts),
-            np.array(list(counts.values())),
-            np.concatenate(scores) if together else None,
-            np.concatenate(positive) if together else None,
-            stream.n_bad,
-        )
+            if ranking is not None:
+                ranking.add(part.scores, part.codes == 1)
+        return cls(list(counts), np.array(list(counts.values())), ranking, stream.n_bad)
 
     def as_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""
@@ -108,7 +102,7 @@ class Evaluation:
         return {
             "examples": n,
             "error": 1.0 - int(right.sum()) / n if n else None,
-            "auc": None if self.scores is None or self.positive is None else auc(self.scores, self.positive),
+            "auc": None if self.ranking is None else self.ranking.auc(),
             "classes": self.labels,
             "confusion": self.confusion.tolist(),
             "precision": [_share(a, b) for a, b in zip(right, of_prediction, strict=True)],
@@ -117,16 +111,61 @@ class Evaluation:
         }
 
 
-def auc(scores: np.ndarray, positive: np.ndarray) -> float | None:
-    """The chance that a positive example has a higher score than a negative one; ties count half."""
-    n_positive = int(positive.sum())
-    n_negative = len(positive) - n_positive
-    if not n_positive or not n_negative:
-        return None
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse]
-    above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2.0
-    return float(above / (n_positive * n_negative))
+MOST_SCORES = 2**21
+_BINS = 2**20
+_BIN_SHIFT = 12
+
+
+class Ranking:
+    """Scores, and which of them are of positive examples.
+
+    Memory stays the same: of more than `MOST_SCORES`, only the 20 leading bits of each score are counted.
+    """
+
+    def __init__(self) -> None:
+        self._scores: list[np.ndarray] = []
+        self._positive: list[np.ndarray] = []
+        self._kept = 0
+        self._counts: np.ndarray | None = None
+
+    def add(self, scores: np.ndarray, positive: np.ndarray) -> None:
+        self._scores.append(scores.astype(np.float64))
+        self._positive.append(positive)
+        self._kept += len(scores)
+        if self._kept > MOST_SCORES:
+            self._count()
+
+    def _count(self) -> None:
+        """Scores into bins, in their order."""
+        if self._counts is None:
+            self._counts = np.zeros((2, _BINS), np.int64)
+        bits = np.concatenate(self._scores).astype(np.float32).view(np.int32)
+        # As whole numbers, floats are in order once the negative ones are turned round.
+        ordered = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+        bins = (ordered >> _BIN_SHIFT) + _BINS // 2
+        positive = np.concatenate(self._positive)
+        for k in range(2):
+            self._counts[k] += np.bincount(bins[positive == bool(k)], minlength=_BINS)
+        self._scores, self._positive, self._kept = [], [], 0
+
+    def auc(self) -> float | None:
+        """The chance that a positive example has a higher score than a negative one; ties count half."""
+        if self._counts is None:
+            if not self._kept:
+                return None
+            _, inverse = np.unique(np.concatenate(self._scores), return_inverse=True)
+            positive = np.concatenate(self._positive)
+            negatives, positives = (np.bincount(inverse[positive == bool(k)]) for k in range(2))
+            n = max(len(negatives), len(positives))
+            negatives, positives = (np.pad(c, (0, n - len(c))) for c in (negatives, positives))
+        else:
+            self._count()
+            negatives, positives = self._counts
+        pairs = int(negatives.sum()) * int(positives.sum())
+        if not pairs:
+            return None
+        below = np.cumsum(negatives) - negatives / 2.0
+        return float((positives * below).sum() / pairs)
 
 
 def _share(part: int, whole: int) -> float | None:

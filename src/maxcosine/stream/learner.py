@@ -36,20 +36,41 @@ class StreamLearner:
     def __init__(self, settings: Settings, model: Model | None = None) -> None:
         self.settings = settings
         self.model = model
-        self._named = np.empty(0, bool)
-        """Of each hashed column: whether its name is known."""
         self._codes = np.empty(0, np.int64)
         """Of the labels of the stream: their positions among the classes."""
+        self._named = np.empty(0, np.bool_)
+        """Of hashed columns: whether a name of theirs is kept."""
 
     def learn(self, stream: Stream, rows: Rows, *, predicting: bool = True) -> np.ndarray:
         """Learn rows, in their order; returns what was predicted of each, as positions among the classes."""
-        labels = stream.labels
+        if not len(rows):
+            return np.empty(0, np.int64)
+        alone = self._n_alone(stream, rows)
+        if alone:
+            # Nothing but the first class is predicted before a second one comes, wherever blocks end.
+            self._learn(stream, stream.labels[: rows.codes[0] + 1], rows[:alone], False)
+        rest = np.empty(0, np.int64)
+        if alone < len(rows):
+            rest = self._learn(stream, stream.labels, rows[alone:] if alone else rows, predicting)
+        return np.concatenate([self.codes_of(rows[:alone]), rest]) if predicting and alone else rest
+
+    def _n_alone(self, stream: Stream, rows: Rows) -> int:
+        """How many rows there are before a second class, if there is none yet."""
+        if self.model is None:
+            first = stream.labels[rows.codes[0]]
+        elif len(self.model.classes) == 1:
+            first = text_of(self.model.classes.tolist()[0])
+        else:
+            return 0
+        others = np.array([label != first for label in stream.labels])[rows.codes]
+        return int(np.argmax(others)) if others.any() else len(rows)
+
+    def _learn(self, stream: Stream, labels: Sequence[str], rows: Rows, predicting: bool) -> np.ndarray:
         model = self.model if self.model is not None else self._new_model(stream, labels, rows)
         self.model = model
         X = matrix(stream, model, rows, grow=True)
-        if rows.named is not None:
-            self._keep_names(model, *rows.named)
         self._know(model, labels)
+        self._keep_names(model.features, rows)
         codes = self.codes_of(rows)
         predicted = np.empty(len(rows) if predicting else 0, np.int64)
         weights = UNWEIGHTED if rows.weights is None else rows.weights
@@ -90,19 +111,24 @@ class StreamLearner:
         position = {text_of(label): k for k, label in enumerate(model.classes.tolist())}
         self._codes = np.array([position[label] for label in labels], np.int64)
 
-    def _keep_names(self, model: Model, columns: np.ndarray, letters: np.ndarray, starts: np.ndarray) -> None:
+    def _keep_names(self, features: Features, rows: Rows) -> None:
         """Remember the first name of each hashed column."""
-        names = model.features.kept_names
-        if names is None:
-            names = model.features.kept_names = {}
-        if len(self._named) == 0:
-            self._named = np.zeros(model.features.n_features, bool)
-            self._named[list(names)] = True
-        for k in np.flatnonzero(~self._named[columns]).tolist():
-            column = int(columns[k])
-            if not self._named[column]:
-                self._named[column] = True
-                names[column] = letters[starts[k] : starts[k + 1]].tobytes().decode(errors="replace")
+        if rows.named is None:
+            return
+        if features.kept_names is None:
+            features.kept_names = {}
+        if len(self._named) != features.n_features:
+            self._named = np.zeros(features.n_features, np.bool_)
+            self._named[list(features.kept_names)] = True
+        columns, letters, starts = rows.named
+        new = np.flatnonzero(~self._named[columns])
+        if not len(new):
+            return
+        found, first = np.unique(columns[new], return_index=True)
+        self._named[found] = True
+        for column, k in zip(found.tolist(), new[first].tolist(), strict=True):
+            name = letters[starts[k] : starts[k + 1]].tobytes()
+            features.kept_names[column] = name.decode(errors="backslashreplace")
 
 
 def new_features(stream: Stream, rows: Rows) -> Features:
@@ -117,23 +143,59 @@ def new_features(stream: Stream, rows: Rows) -> Features:
 def matrix(stream: Stream, model: Model, rows: Rows, *, grow: bool) -> Any:
     """The rows over the slots of a model; features that it does not know are new ones, or left out."""
     features = model.features
-    if features.index is not None:
+    if not len(rows):
+        return scipy.sparse.csr_array((0, features.n_slots), dtype=rows.data.dtype)
+    _check_kind(stream, features, rows)
+    if features.undecided:
         kind = "names" if rows.names is not None else "ids"
-        index = features.index
-        if index.count == 0 and grow and index.kind != kind:
-            index = features.index = FeatureIndex(kind)
+        index = FeatureIndex(kind)
+        if grow:
+            features.index = index
         rows = stream.mapped(rows, index, grow=grow)
+    elif features.keyed:
+        assert features.index is not None
+        rows = stream.mapped(rows, features.index, grow=grow)
     else:
-        n_columns = int(rows.columns.max(initial=0)) + 1 if len(rows.columns) else 0
+        n_columns = int(rows.columns.max()) + 1 if len(rows.columns) else 0
         if n_columns > features.n_features:
             if grow:
-                features.widen(n_columns, None)
+                _widen(features, n_columns)
             else:
                 rows = _within(rows, features.n_features)
+        if features.index is not None:
+            rows = stream.mapped(rows, features.index, grow=grow)
     X = scipy.sparse.csr_array((len(rows), features.n_slots), dtype=rows.data.dtype)
     # Set as they are: the constructor would look through them again.
     X.indptr, X.indices, X.data = rows.indptr, rows.columns.view(np.int32), rows.data
     return X
+
+
+def _check_kind(stream: Stream, features: Features, rows: Rows) -> None:
+    """Refuse data whose features are known by something else than those of the model."""
+    if features.keyed:
+        if features.undecided or features.by_name == (rows.names is not None):
+            return
+        known, given = ("name", "numbers") if features.by_name else ("number", "names")
+        raise StreamError(
+            f"the model knows its features by {known}, and those of {stream.source.title(0)} have {given}; "
+            "give data in the format that it was learnt from"
+        )
+    if (stream.bits or None) != features.bits:
+        known = f"hashed to {features.bits} bits" if features.bits else "column numbers"
+        given = f"hashed to {stream.bits} bits" if stream.bits else "column numbers"
+        raise StreamError(
+            f"the features of the model are {known}, and those of {stream.source.title(0)} are {given}; "
+            "give data in the format that it was learnt from"
+        )
+
+
+def _widen(features: Features, n_columns: int) -> None:
+    if features.names is not None:
+        raise StreamError(
+            f"the model has {features.n_features} columns with names, and the data have more; "
+            "learn from data frames with the estimators"
+        )
+    features.widen(n_columns, None)
 
 
 def _within(rows: Rows, n_columns: int) -> Rows:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import io
 import os
+import select
+import stat
 import sys
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +24,10 @@ BLOCK_BYTES = 2 << 20
 LONGEST_LINE = 16 << 20
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# Packed bytes at a time: in the worst case, each is 1 KB, or 32 KB, unpacked.
+_GZIP_BYTES, _ZSTD_BYTES = 4096, 1024
+_CHECKED_BYTES = 65536
+_SCANNED_BYTES = 65536
 
 
 class StreamError(ValueError):
@@ -37,11 +44,15 @@ class Place:
     """Bytes of that input before it, unpacked."""
     line: int = 0
     """Lines of that input before it."""
+    bad: int = 0
+    """Lines left out before it, of all inputs."""
+    bad_bytes: int = 0
+    """What these take in the file that they are written to."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines of one input; the last one may lack its end."""
+    """Whole lines of one input, of which the last may lack its end; or a piece of a line that is too long."""
 
     text: np.ndarray
     """uint8, with PADDING zeros after the end."""
@@ -50,6 +61,12 @@ class Block:
     offset: int
     ends: bool
     """Whether the input ends with it."""
+    waits: bool
+    """More has not come yet: what is there should be dealt with first."""
+    long: bool = False
+    """Whether it is a piece of a line that is too long."""
+    begins: bool = True
+    """Whether a line begins with it."""
 
 
 def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -81,26 +98,25 @@ class Source:
     """The bytes of one input after another."""
 
     def __init__(self, names: Sequence[str | os.PathLike[str]], block_bytes: int = BLOCK_BYTES) -> None:
+        if not 1 <= block_bytes <= LONGEST_LINE:
+            raise ValueError(f"block_bytes is {block_bytes:,}; it is from 1 to {LONGEST_LINE:,}")
         self.names = expand(names)
         self.block_bytes = block_bytes
-        self._raw: IO[bytes] | None = None
+        self._reader: _Reader | None = None
         self._before = 0
+        self.skipped_bytes = 0
+        """Of these, what was read, or passed by, before the place to begin at."""
 
     @property
     def total_bytes(self) -> int | None:
         """The size of all inputs as they lie on disk; None if one has no size, such as a pipe."""
-        total = 0
-        for name in self.names:
-            if name == STANDARD_INPUT or not os.path.isfile(name):
-                return None
-            total += os.path.getsize(name)
-        return total
+        found = [_size(name) for name in self.names]
+        return None if None in found else sum(size or 0 for size in found)
 
     @property
     def read_bytes(self) -> int:
-        """How much of that has been read."""
-        here = self._raw.tell() if self._raw is not None and self._raw.seekable() else 0
-        return self._before + here
+        """How far into that reading has come."""
+        return self._before + (self._reader.position if self._reader is not None else 0)
 
     def title(self, number: int) -> str:
         """What an input is called in messages."""
@@ -108,50 +124,148 @@ class Source:
 
     def blocks(self, start: Place = Place()) -> Iterator[Block]:  # noqa: B008, it never changes
         """All lines from a place on, in blocks."""
-        for number in range(start.source, len(self.names)):
-            name = self.names[number]
-            offset = start.offset if number == start.source else 0
-            with _opened(name) as raw:
-                self._raw = raw if raw.seekable() else None
-                yield from self._blocks_of(number, _unpacked(raw, self.title(number)), offset)
-            self._raw = None
-            if name != STANDARD_INPUT and os.path.isfile(name):
-                self._before += os.path.getsize(name)
+        self._before = 0
+        for number, name in enumerate(self.names):
+            if number < start.source:
+                self.skipped_bytes += _size(name) or 0
+            else:
+                with _Reader(name, self.title(number)) as reader:
+                    self._reader = reader
+                    yield from self._blocks_of(number, start.offset if number == start.source else 0)
+                self._reader = None
+            self._before += _size(name) or 0
 
-    def _blocks_of(self, number: int, file: Any, offset: int) -> Iterator[Block]:
-        # Who feeds a pipe may wait for answers: what has come is given away at once.
-        patient = self.names[number] != STANDARD_INPUT and os.path.isfile(self.names[number])
-        _skip(file, offset, self.title(number))
+    def _blocks_of(self, number: int, offset: int) -> Iterator[Block]:
+        reader = self._reader
+        assert reader is not None
+        reader.skip(offset)
+        if offset:
+            self.skipped_bytes = self.read_bytes
         kept = np.empty(0, np.uint8)
+        long = False
         while True:
-            text = np.empty(len(kept) + self.block_bytes + PADDING, np.uint8)
+            # A long line is read in ever larger pieces, up to where it is too long.
+            room = max(self.block_bytes, min(len(kept), LONGEST_LINE + self.block_bytes - len(kept)))
+            text = np.empty(len(kept) + room + PADDING, np.uint8)
             text[: len(kept)] = kept
-            room = memoryview(text.data)[len(kept) : -PADDING]
-            n = _fill(file, room, self.title(number), patient=patient)
-            filled = len(kept) + n
-            ends = n == 0 or (patient and n < len(room))
-            whole = _last_line_end(text, filled)
-            if filled - whole > LONGEST_LINE:
-                raise StreamError(
-                    f"{self.title(number)}: the line that begins at byte {offset + whole:,} is longer than "
-                    f"{LONGEST_LINE >> 20} MB; is this text, and do its lines end?"
-                )
-            size = filled if ends else whole
-            if size == 0 and not ends:
-                kept = text[:filled]
-                continue
-            kept = text[size:filled].copy()
+            n, ends, waits = reader.fill(text.data[len(kept) : -PADDING])
+            filled, begins = len(kept) + n, not long
+            size = filled if ends else _last_line_end(text, filled)
+            long = long or filled > LONGEST_LINE
+            if long:
+                # Only the first line can be too long: no block is longer than a line may be.
+                first = _first_line_end(text, len(kept), filled)
+                is_piece = not begins or (first or filled) > LONGEST_LINE
+                long = is_piece and not first
+                if is_piece:
+                    size = first or filled
+            else:
+                is_piece = False
+            rest = text[size:filled].copy()
             text[size : size + PADDING] = 0
+            ends = ends and not len(rest)
             if size or ends:
-                yield Block(text, size, number, offset, ends)
-            offset += size
+                yield Block(text, size, number, offset, ends, waits, is_piece, begins)
             if ends:
                 return
+            kept = rest
+            offset += size
+
+
+class _Filled(NamedTuple):
+    n: int
+    ends: bool
+    waits: bool
+
+
+class _Reader:
+    """One input, without its compression, which is known by its first bytes."""
+
+    def __init__(self, name: str, title: str) -> None:
+        self._title = title
+        self._raw = _opened(name)
+        self._regular = name != STANDARD_INPUT and stat.S_ISREG(os.fstat(self._raw.fileno()).st_mode)
+        self._file = self._unpacked()
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+    @property
+    def position(self) -> int:
+        """Bytes read, as they lie on disk; 0 if they do not."""
+        return int(self._raw.tell()) if self._regular else 0
+
+    def _unpacked(self) -> Any:
+        beginning = b""
+        while any(magic.startswith(beginning) and magic != beginning for magic in (_GZIP, _ZSTD)):
+            more = self._read(len(_ZSTD) - len(beginning))
+            if not more:
+                break
+            beginning += more
+        if self._regular:
+            self._raw.seek(0)
+            whole = self._raw
+        else:
+            whole = _Rejoined(beginning, self._raw)
+        if beginning.startswith(_GZIP):
+            return _Unpacked(whole, _gzip, _GZIP_BYTES)
+        if beginning == _ZSTD:
+            if find_spec("zstandard") is None:
+                raise StreamError(
+                    f"{self._title}: zstd needs one more package: pip install 'maxcosine[stream]'"
+                )
+            return _Unpacked(whole, _zstd, _ZSTD_BYTES)
+        return whole
+
+    def _read(self, n: int) -> bytes:
+        try:
+            return self._raw.read(n) or b""
+        except OSError as error:
+            raise StreamError(f"{self._title}: {error.strerror or error}; is this a file?") from None
+
+    def fill(self, buffer: memoryview) -> _Filled:
+        """Read until the buffer is full or the input ends; of a pipe, only what has come."""
+        filled = 0
+        while filled < len(buffer):
+            try:
+                n = self._file.readinto(buffer[filled:])
+            except (MemoryError, StreamError):
+                raise
+            except Exception as error:  # each kind of compression has errors of its own
+                raise StreamError(
+                    f"{self._title}: cannot be read to its end: {error}; it is cut short or damaged, "
+                    "fetch it anew"
+                ) from None
+            if not n:
+                return _Filled(filled, True, False)
+            filled += n
+            if not self._regular and not _has_more(self._raw):
+                return _Filled(filled, False, True)
+        return _Filled(filled, False, False)
+
+    def skip(self, offset: int) -> None:
+        """Go on to so many bytes from the beginning, unpacked."""
+        if self._file is self._raw:
+            self._raw.seek(offset)
+            return
+        buffer = memoryview(bytearray(min(offset, BLOCK_BYTES)))
+        while offset:
+            n, ends, _ = self.fill(buffer[: min(offset, len(buffer))])
+            offset -= n
+            if ends and offset:
+                raise StreamError(
+                    f"{self._title}: ends before the place to go on from; it is not the file it was"
+                )
 
 
 def _opened(name: str) -> Any:
     """The file as it is on disk, or standard input."""
     if name == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise StreamError("standard input is closed; name a file")
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     try:
         return open(name, "rb", buffering=0)
@@ -159,34 +273,55 @@ def _opened(name: str) -> Any:
         raise StreamError(f"{name}: {error.strerror or error}; check the name and who may read it") from None
 
 
-def _unpacked(raw: Any, title: str) -> Any:
-    """The file without its compression, which is known by its first bytes."""
-    beginning = raw.read(4) or b""
-    if raw.seekable():
-        raw.seek(0)
-        whole = raw
-    else:
-        whole = _Rejoined(beginning, raw)
-    if beginning[:2] == _GZIP:
-        return _gzip(whole)
-    if beginning == _ZSTD:
-        try:
-            import zstandard
-        except ImportError:
-            raise StreamError(
-                f"{title}: zstd needs one more package: pip install 'maxcosine[stream]'"
-            ) from None
-        return zstandard.ZstdDecompressor().stream_reader(whole, read_across_frames=True)
-    return whole
+class _Unpacked(io.RawIOBase):
+    """An archive without its compression, part after part, as many as there are.
+
+    Unlike the readers of most libraries, it takes from a pipe only what it needs, and notices a part without
+    an end. `new` makes what unpacks a part.
+    """
+
+    def __init__(self, raw: Any, new: Callable[[], Any], packed_bytes: int) -> None:
+        self._raw, self._new, self._packed_bytes = raw, new, packed_bytes
+        self._part: Any = None
+        self._packed = b""
+        self._unpacked = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._unpacked:
+            packed = self._packed or self._raw.read(self._packed_bytes)
+            if not packed:
+                if self._part is not None:
+                    raise EOFError("it has no end")
+                return 0
+            if self._part is None:
+                packed = packed.lstrip(b"\0")  # tapes fill up the last block
+                self._part = self._new() if packed else None
+            self._packed = b""
+            if self._part is not None:
+                self._unpacked = memoryview(self._part.decompress(packed))
+                if self._part.eof:
+                    self._packed, self._part = self._part.unused_data, None
+        n = min(len(buffer), len(self._unpacked))
+        buffer[:n], self._unpacked = self._unpacked[:n], self._unpacked[n:]
+        return n
 
 
-def _gzip(raw: Any) -> Any:
+def _gzip() -> Any:
+    with_header = 16 + zlib.MAX_WBITS
     try:
-        from isal import igzip
+        from isal import isal_zlib
     except ImportError:
-        return gzip.GzipFile(fileobj=raw, mode="rb")
-    unpacked: Any = igzip.IGzipFile
-    return unpacked(fileobj=raw, mode="rb")
+        return zlib.decompressobj(with_header)
+    return isal_zlib.decompressobj(with_header)
+
+
+def _zstd() -> Any:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj()
 
 
 class _Rejoined(io.RawIOBase):
@@ -203,55 +338,57 @@ class _Rejoined(io.RawIOBase):
             n = min(len(buffer), len(self._beginning))
             buffer[:n], self._beginning = self._beginning[:n], self._beginning[n:]
             return n
-        return int(self._rest.readinto(buffer) or 0)
+        return self._rest.readinto(buffer) or 0
 
 
-def _fill(file: Any, buffer: memoryview, title: str, *, patient: bool = True) -> int:
-    """Read until the buffer is full or the file ends; or, not patient, what there is."""
-    filled = 0
-    while filled < len(buffer):
-        try:
-            n = file.readinto(buffer[filled:])
-        except Exception as error:  # each kind of compression has errors of its own
-            if isinstance(error, MemoryError | KeyboardInterrupt):
-                raise
-            raise StreamError(
-                f"{title}: cannot be read to its end: {error}; it is cut short or damaged, fetch it anew"
-            ) from None
-        filled += n or 0
-        if not n or not patient:
-            break
-    return filled
-
-
-def _skip(file: Any, offset: int, title: str) -> None:
-    """Go on to so many bytes from the beginning, unpacked."""
-    if offset and isinstance(file, io.FileIO) and file.seekable():
-        file.seek(offset)
-        return
-    buffer = memoryview(bytearray(min(offset, BLOCK_BYTES) or 1))
-    while offset:
-        n = _fill(file, buffer[: min(offset, len(buffer))], title)
-        if n == 0:
-            raise StreamError(f"{title}: ends before the place to go on from; it is not the file it was")
-        offset -= n
+def _has_more(raw: Any) -> bool:
+    """Whether reading would not wait."""
+    poll = select.poll()
+    poll.register(raw.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _last_line_end(text: np.ndarray, filled: int) -> int:
     """Where the last whole line ends; 0 if none does."""
-    stop = filled
-    while stop > 0:
-        start = max(0, stop - 65536)
+    for stop in range(filled, 0, -_SCANNED_BYTES):
+        start = max(0, stop - _SCANNED_BYTES)
         at = text[start:stop].tobytes().rfind(b"\n")
         if at >= 0:
             return start + at + 1
-        stop = start
     return 0
 
 
+def _first_line_end(text: np.ndarray, start: int, filled: int) -> int:
+    """Where the first line that ends behind `start` ends; 0 if none does."""
+    for begin in range(start, filled, _SCANNED_BYTES):
+        at = text[begin : min(begin + _SCANNED_BYTES, filled)].tobytes().find(b"\n")
+        if at >= 0:
+            return begin + at + 1
+    return 0
+
+
+def _size(name: str) -> int | None:
+    return os.path.getsize(name) if name != STANDARD_INPUT and os.path.isfile(name) else None
+
+
 def sizes(names: Sequence[str]) -> dict[str, int | None]:
-    """The inputs by their file names, with their sizes: what a model remembers of its data."""
-    return {
-        Path(name).name: os.path.getsize(name) if name != STANDARD_INPUT and os.path.isfile(name) else None
-        for name in names
-    }
+    """The inputs by their file names, with their sizes."""
+    return {Path(name).name: _size(name) for name in names}
+
+
+def described(names: Sequence[str]) -> list[dict[str, Any]]:
+    """The inputs by name, size, and a checksum of both ends: what a model remembers of its data."""
+    return [{"name": Path(name).name, "bytes": _size(name), "crc32": _checksum(name)} for name in names]
+
+
+def _checksum(name: str) -> int | None:
+    size = _size(name)
+    if size is None:
+        return None
+    try:
+        with open(name, "rb") as file:
+            first = file.read(_CHECKED_BYTES)
+            file.seek(max(0, size - _CHECKED_BYTES))
+            return zlib.crc32(file.read(_CHECKED_BYTES), zlib.crc32(first))
+    except OSError as error:
+        raise StreamError(f"{name}: {error.strerror or error}; check the name and who may read it") from None

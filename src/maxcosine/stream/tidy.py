@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.compiled import borrow, inline, jit
+from maxcosine.engine.arithmetic import square_norm
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -94,3 +95,21 @@ def tidied(
     table = np.empty(1 << (2 * longest + 1).bit_length(), np.int64)
     tidy(indptr, columns, data, table, log1p, l2)
     return indptr, columns[: indptr[-1]], data[: indptr[-1]]
+
+
+@jit
+def _rows_outside(indptr: Any, data: Any, low: float, high: float, outside: Any) -> int:
+    indptr, data, outside = borrow(indptr), borrow(data), borrow(outside)
+    count = 0
+    for row in range(len(indptr) - 1):
+        x = data[indptr[row] : indptr[row + 1]]
+        square = square_norm(x)
+        outside[row] = not (low <= square <= high or len(x) == 0)
+        count += outside[row]
+    return count
+
+
+def rows_outside(indptr: np.ndarray, data: np.ndarray, limits: tuple[float, float]) -> np.ndarray | None:
+    """Which tidied rows have a square norm that is not within limits; None if no row has."""
+    outside = np.empty(len(indptr) - 1, np.bool_)
+    return outside if _rows_outside(indptr, data, *limits, outside) else None

@@ -7,20 +7,23 @@ the same model, to the bit, as if nothing had happened.
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maxcosine import model_file
+from maxcosine import files, model_file
+from maxcosine.engine import BadRow, BadStep
 from maxcosine.model import Model
 from maxcosine.stream.chunks import Rows, Stream
 from maxcosine.stream.learner import StreamLearner
-from maxcosine.stream.source import STANDARD_INPUT, Place, StreamError, sizes
+from maxcosine.stream.source import STANDARD_INPUT, Place, StreamError, described
 
 
 class BadCheckpoint(ValueError):
@@ -34,8 +37,62 @@ class Status:
     passes: int = 0
     """Passes finished."""
     examples: int = 0
+    """Of all passes."""
+    judged: int = 0
+    """Of the first pass: each was predicted before anything was learnt from it."""
     wrong: int = 0
+    """Of these."""
     bad: int = 0
+    """Lines of the data that were left out."""
+
+
+class Aside:
+    """A file that is written along the way, and in its place when the training is finished.
+
+    Until then it lies beside the checkpoint, if there is one, and is cut to what the checkpoint knows of.
+    """
+
+    def __init__(self, path: Path, checkpoint: Path | None, role: str) -> None:
+        files.refuse_folder(path)
+        self._path, self._checkpoint = path, checkpoint
+        self._beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.{role}")
+        self._file: Any = None
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        if self._beside is None or self._checkpoint is None:
+            with files.writing(self._path) as self._file:
+                yield
+            return
+        try:
+            with open(self._beside, "a+b") as self._file:
+                yield
+                self._file.seek(0)
+                with files.writing(self._path) as whole:
+                    shutil.copyfileobj(self._file, whole)
+            self._beside.unlink()
+        except BaseException:
+            if not self._checkpoint.exists():
+                self._beside.unlink(missing_ok=True)
+            raise
+
+    def write(self, content: bytes) -> None:
+        self._file.write(content)
+
+    def length(self) -> int:
+        """How long it is, on disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return os.fstat(self._file.fileno()).st_size
+
+    def cut(self, length: int) -> None:
+        """Take away what is beyond this length."""
+        if self.length() < length:
+            raise BadCheckpoint(
+                f"{self._beside} is shorter than the checkpoint {self._checkpoint} says; "
+                "leave out --resume to begin anew"
+            )
+        self._file.truncate(length)
 
 
 OnRows = Callable[["Training", np.ndarray, np.ndarray], None]
@@ -44,7 +101,8 @@ OnRows = Callable[["Training", np.ndarray, np.ndarray], None]
 class Training:
     """Learns from a stream, several times if asked, and writes down where it is.
 
-    `options` are what has to be the same for a checkpoint to be of use.
+    `options` are what has to be the same for a checkpoint to be of use. `on_rows` is told the classes of
+    rows and what was predicted of them.
     """
 
     def __init__(
@@ -56,6 +114,7 @@ class Training:
         checkpoint: Path | None = None,
         every: int = 1_000_000,
         options: dict[str, Any] | None = None,
+        asides: dict[str, Aside] | None = None,
         on_rows: OnRows = lambda training, codes, predicted: None,
     ) -> None:
         self._new_stream = new_stream
@@ -65,11 +124,18 @@ class Training:
         self.options = options or {}
         self._on_rows = on_rows
         self.status = Status()
-        self._start, self._labels = Place(), list[str]()
+        self._start, self._labels, self._format = Place(), list[str](), ""
+        self.resumed_at = 0
+        """Examples that were learnt before this run."""
+        self.read_bytes = 0
+        """In the passes of this run that are finished."""
+        self.asides = asides or {}
+        """By their role; bad lines go to the one called "bad_lines"."""
+        self._lengths: dict[str, int] = {}
         self.stream = new_stream(Place())
         if passes > 1 and STANDARD_INPUT in self.stream.source.names:
             raise StreamError("standard input can be read once only; write it to a file for several passes")
-        self.data = sizes(self.stream.source.names)
+        self.data = described(self.stream.source.names)
 
     @property
     def model(self) -> Model:
@@ -88,38 +154,43 @@ class Training:
         there = loaded.more or {}
         if "place" not in there:
             raise BadCheckpoint(f"{self.checkpoint} is a model and no checkpoint; name another file")
-        here = {"data": self.data, **self.options}
-        then = {"data": there["data"], **there["options"]}
-        different = [
-            f"{name} was {then.get(name)!r} and is {here.get(name)!r}"
-            for name in sorted({*here, *then})
-            if here.get(name) != then.get(name)
-        ]
+        different = [*_other_data(there["data"], self.data), *_other_options(there["options"], self.options)]
         if different:
             raise BadCheckpoint(
                 f"{self.checkpoint} is of another training: {'; '.join(different)}. Give the same data and "
                 "options, or leave out --resume to begin anew"
             )
+        self._lengths = there["asides"]
         self.learner.model = loaded.model
         self.status = Status(**there["status"])
-        self._start, self._labels = Place(**there["place"]), there["labels"]
+        self.resumed_at = self.status.examples
+        self._start, self._labels, self._format = Place(**there["place"]), there["labels"], there["format"]
         return True
 
     def run(self) -> Model:
         """Learn to the end."""
-        with self._locked():
+        with self._locked(), ExitStack() as stack:
+            for role, aside in self.asides.items():
+                stack.enter_context(aside.opened())
+                aside.cut(self._lengths.get(role, 0))
             for number in range(self.status.passes, self.passes):
-                self.stream = self._new_stream(self._start)
-                self.stream.know(self._labels)
-                self._bad = self.status.bad
+                self._open_stream()
                 for rows in self.stream.rows():
                     self._learn(rows)
-                self.status.bad = self._bad + self.stream.n_bad
+                self._count_bad(self.stream.place)
+                self.read_bytes += self.stream.source.read_bytes - self.stream.source.skipped_bytes
                 self.status.passes = number + 1
                 self._start, self._labels = Place(), self.stream.labels
-                if self.status.passes < self.passes:
+                if self.status.passes < self.passes and self.learner.model is not None:
                     self._save(Place())
-        return self.model
+            return self.model
+
+    def _open_stream(self) -> None:
+        self.stream = self._new_stream(self._start)
+        self.stream.know(self._labels)
+        self.stream.format = self._format or self.stream.format
+        if not self.status.passes:  # in later passes they are known
+            self.stream.bad_lines = self.asides.get("bad_lines")
 
     def _learn(self, rows: Rows) -> None:
         """Learn rows, with checkpoints after every so many examples, wherever chunks end."""
@@ -127,19 +198,39 @@ class Training:
         while done < len(rows):
             left = self._every - self.status.examples % self._every if self.checkpoint else len(rows)
             part = rows[done : done + left] if done or left < len(rows) else rows
-            predicted = self.learner.learn(self.stream, part)
+            predicted = self._learnt(part)
             codes = self.learner.codes_of(part)
             done += len(part)
             self.status.examples += len(part)
-            self.status.wrong += int(np.count_nonzero(predicted != codes))
-            self.status.bad = self._bad + self.stream.n_bad
+            if not self.status.passes:
+                self.status.judged += len(part)
+                self.status.wrong += int(np.count_nonzero(predicted != codes))
             self._on_rows(self, codes, predicted)
             if self.checkpoint and self.status.examples % self._every == 0:
                 self._save(part.ends[len(part) - 1])
 
+    def _learnt(self, part: Rows) -> np.ndarray:
+        """Learn rows; what the engine refuses is told by its line."""
+        before = 0 if self.learner.model is None else self.model.n_seen
+        try:
+            return self.learner.learn(self.stream, part)
+        except (BadRow, BadStep) as error:
+            learnt = 0 if self.learner.model is None else self.model.n_seen - before
+            at = part.ends.start(learnt)
+            title = self.stream.source.title(at.source)
+            raise StreamError(f"{title}:{at.line + 1}: {error}") from None
+
+    def _count_bad(self, place: Place) -> None:
+        if not self.status.passes:
+            self.status.bad = place.bad
+
     def _save(self, place: Place) -> None:
         if self.checkpoint is None:
             return
+        self._count_bad(place)
+        lengths = {role: aside.length() for role, aside in self.asides.items()}
+        if "bad_lines" in lengths and not self.status.passes:
+            lengths["bad_lines"] = place.bad_bytes  # those of the whole block are written already
         model_file.save(
             self.model,
             self.checkpoint,
@@ -147,8 +238,10 @@ class Training:
                 "place": asdict(place),
                 "status": asdict(self.status),
                 "labels": self.stream.labels,
+                "format": self.stream.format,
                 "options": self.options,
                 "data": self.data,
+                "asides": lengths,
             },
         )
 
@@ -163,12 +256,46 @@ class Training:
         with open(path, "w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Whoever had the lock may have taken the file away between the two lines above.
+                held = path.exists() and os.path.samestat(os.stat(path), os.fstat(file.fileno()))
             except BlockingIOError:
+                held = False
+            if not held:
                 raise BadCheckpoint(
                     f"another training writes the checkpoint {self.checkpoint}; wait for its end, "
                     "or name another file"
-                ) from None
+                )
             try:
+                # What one that was killed while it wrote has left.
+                name = glob.escape(self.checkpoint.name)
+                for remains in self.checkpoint.parent.glob(f".{name}.*.part"):
+                    remains.unlink(missing_ok=True)
                 yield
             finally:
-                os.unlink(path)
+                path.unlink(missing_ok=True)
+
+
+def _other_data(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:
+    """In what the data of a checkpoint were others."""
+    if len(then) != len(now):
+        return [f"there were {len(then)} inputs and are {len(now)}"]
+    return [
+        f"input {k} was {_shown(a)} and is {_shown(b, a)}"
+        for k, (a, b) in enumerate(zip(then, now, strict=True), 1)
+        if a != b
+    ]
+
+
+def _shown(data: dict[str, Any], other: dict[str, Any] | None = None) -> str:
+    size = "" if data["bytes"] is None else f" of {data['bytes']:,} bytes"
+    same = other is not None and (data["name"], data["bytes"]) == (other["name"], other["bytes"])
+    return f"{data['name']}{size}" + (" with another content" if same else "")
+
+
+def _other_options(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """In what the options of a checkpoint were others."""
+    return [
+        f"{name} was {then.get(name)!r} and is {now.get(name)!r}"
+        for name in sorted({*then, *now})
+        if then.get(name) != now.get(name)
+    ]
