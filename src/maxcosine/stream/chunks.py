@@ -111,7 +111,7 @@ class Stream:
     exact : features by their own id or name, through an index that grows with them
     dtype : of the values
     normalize : "l2" to scale each row to length 1
-    log1p : replace each value x by sign(x) log(1 + |x|), before that
+    log1p : replace each value x by sign(x) log(1 + abs(x)), before that
     threads : that parse; by default, as many as there are processors, and at most 4
     on_bad : "error" to stop at a line that cannot be read, "skip" to count it and go on
     bad_lines : a binary file that lines skipped are written to
