@@ -4,6 +4,7 @@ nothing half-written."""
 import gzip
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 
 import pytest
+import zstandard
 
 from maxcosine import model_file
 
@@ -51,6 +53,11 @@ FILES = {
         "cut short or damaged, fetch it anew",
     ),
     "a gzip that is none": ("data.svm.gz", b"\x1f\x8b" + b"not packed at all" * 9, "cut short or damaged"),
+    "a zstd cut short": (
+        "data.svm.zst",
+        zstandard.ZstdCompressor().compress(GOOD * 5000)[:-5],
+        "cut short or damaged, fetch it anew",
+    ),
     "a line without end": ("data.svm", b"1 " + b"1" * (17 << 20), "is longer than 16 MB"),
     "CRLF": ("data.svm", GOOD.replace(b"\n", b"\r\n"), None),
     "BOM": ("data.svm", b"\xef\xbb\xbf" + GOOD, None),
@@ -71,6 +78,8 @@ FILES = {
     "no label": ("data.svm", GOOD + b"2:1\n", "data.svm:5:1: the line has no label"),
     "a negative weight": ("data.vw", b"1 | a\n-1 -2 | b\n", "data.vw:2:4: the weight is negative"),
     "no bar": ("data.vw", b"1 | a\n-1 b\n", "data.vw:2:1: there is no '|' in the line"),
+    "an example too long": ("data.svm", GOOD + b"1 2:1e12\n", "data.svm:5:1: the example is too long"),
+    "an example too short": ("data.vw", b"1 | a\n1 | a:1e-15\n", "data.vw:2:1: the example is too long, or"),
     "empty file": ("data.svm", b"", "there is no example in data.svm"),
     "only comments": ("data.svm", b"# nothing\n\n# here\n", "there is no example in data.svm"),
 }
@@ -100,6 +109,7 @@ SKIPPED = (
     "hexadecimal",
     "no value",
     "no label",
+    "an example too long",
 )
 
 
@@ -116,6 +126,17 @@ def test_bad_lines_are_skipped_counted_and_kept_and_good_ones_are_learnt(tmp_pat
     digests = [model_file.digest(tmp_path / "model")]
     train(tmp_path, "good.svm")
     assert [model_file.digest(tmp_path / "model")] == digests
+
+
+def test_a_line_without_end_is_skipped_and_kept(tmp_path):
+    long = b"1 " + b"1:1 " * (17 << 18)
+    (tmp_path / "data.svm").write_bytes(GOOD + long + b"\n" + GOOD)
+    ran = train(tmp_path, "data.svm", "--on-bad", "skip", "--bad-lines", "bad.txt", "--json")
+    assert ran.returncode == 0, ran.stderr
+    outcome = json.loads(ran.stdout)
+    assert (outcome["bad_lines"], outcome["examples"]) == (1, 8)
+    assert b"data.svm:5:1: the line is longer than 16 MB" in outcome["first_bad_lines"][0].encode()
+    assert (tmp_path / "bad.txt").read_bytes() == long + b"\n"
 
 
 def test_a_value_that_comes_twice_is_added_up(tmp_path):
@@ -184,6 +205,16 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, earlier):
         assert (tmp_path / "model").read_bytes() == b"an earlier model"
 
 
+@pytest.mark.parametrize("output", ["checkpoint", "predictions"])
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, output):
+    (tmp_path / "data.svm").write_bytes(b"".join(b"%d %d:1 %d:2\n" % (k % 2, k, k + 9) for k in range(9000)))
+    ran = train(tmp_path, "data.svm", f"--{output}", output, "--checkpoint-every", 5000, limit=10_000)
+    assert ran.returncode == 1
+    assert b"File too large" in ran.stderr
+    assert b"Traceback" not in ran.stderr
+    assert written(tmp_path) == ["data.svm"]
+
+
 def test_a_closed_pipe_ends_without_a_word(tmp_path):
     (tmp_path / "data.svm").write_bytes(GOOD * 200_000)
     assert train(tmp_path, "data.svm").returncode == 0
@@ -250,8 +281,22 @@ def test_ctrl_c(tmp_path):
     errors = process.stderr.read().decode()
     assert process.wait(timeout=60) == 130
     assert "Traceback" not in errors
-    assert "--resume" in errors
+    assert re.search(r"^interrupted after 4 examples; the same command with --resume goes on", errors)
+    assert len(errors.splitlines()) == 1
     assert written(tmp_path) == ["checkpoint"]
+
+
+def test_ctrl_c_without_a_checkpoint_leaves_nothing(tmp_path):
+    process = slow_training(tmp_path, "--checkpoint-every", 1000, "--predictions", "predictions")
+    process.stdin.write(GOOD)
+    process.stdin.flush()
+    waiting_for(tmp_path / "checkpoint.lock", process, size=0)
+    process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    errors = process.stderr.read().decode()
+    assert process.wait(timeout=60) == 130
+    assert "begin anew" in errors
+    assert written(tmp_path) == []
 
 
 def test_two_trainings_do_not_write_the_same_checkpoint(tmp_path):

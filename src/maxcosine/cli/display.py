@@ -375,10 +375,11 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
             table.add_row(name, value)
     console.print(table)
     console.print()
-    console.print(Text(str(certificate)))
+    console.print(Text(str(certificate)), soft_wrap=True)
     for title, heaviest in list(found["heaviest"].items())[:MOST_CONFUSED]:
         if heaviest:
-            weights = Table(title=f"heaviest features for {title}", box=box.SIMPLE_HEAD, title_justify="left")
+            console.print(Text(f"\nheaviest features for {title}"))
+            weights = Table(box=box.SIMPLE_HEAD)
             weights.add_column("feature")
             weights.add_column("weight", justify="right")
             for name, weight in heaviest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -42,7 +43,7 @@ def merge(
         merged,
         model,
         provenance={
-            "command": " ".join(sys.argv),
+            "command": shlex.join(["maxcosine", *sys.argv[1:]]),
             "merged": [
                 {"model": path.name, "trained": one.provenance}
                 for path, one in zip(models, loaded, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import os
+import shlex
 import sys
 import time
 from enum import StrEnum
@@ -105,14 +106,15 @@ def train(
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     """
     from maxcosine.cli.display import TrainingWatch, show_outcome, tell
-    from maxcosine.stream.training import Aside, Training
+    from maxcosine.stream.training import Aside, Training, clear_remains
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know what to go on from")
     options = stream_options(format, bits, exact, normalize, log1p, float64)
     learner, start_from = _learner(rule, param or [], average, multiclass, intercept, init, options)
-    outputs = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
-    _check_outputs({name: path for name, path in outputs.items() if path is not None}, data, test)
+    named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
+    outputs = {name: path for name, path in named.items() if path is not None}
+    _check_outputs(outputs, data, test)
     asides = {
         role: Aside(path, checkpoint, role)
         for role, path in (("predictions", predictions), ("bad_lines", bad_lines))
@@ -150,6 +152,9 @@ def train(
     begun = time.perf_counter()
     try:
         with TrainingWatch() as watch:
+            if resume:
+                for path in outputs.values():
+                    clear_remains(path)
             if resume and not training.resume():
                 tell(f"there is no checkpoint {checkpoint} yet: starting afresh")
             training.run()
@@ -325,7 +330,7 @@ def _finish(training: Training, path: Path, seconds: float) -> dict[str, Any]:
     model, status = training.model, training.status
     certificate = model.certificate()
     provenance = {
-        "command": " ".join(sys.argv),
+        "command": shlex.join(["maxcosine", *sys.argv[1:]]),
         "data": training.data,
         "versions": {"maxcosine": __version__},
         "examples": status.examples,

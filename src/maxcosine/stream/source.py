@@ -161,14 +161,15 @@ class Source:
                     size = first or filled
             else:
                 is_piece = False
-            rest = text[size:filled].copy()
+            if not size and not ends:
+                kept = text[:filled]
+                continue
+            kept = text[size:filled].copy()
             text[size : size + PADDING] = 0
-            ends = ends and not len(rest)
-            if size or ends:
-                yield Block(text, size, number, offset, ends, waits, is_piece, begins)
+            ends = ends and not len(kept)
+            yield Block(text, size, number, offset, ends, waits, is_piece, begins)
             if ends:
                 return
-            kept = rest
             offset += size
 
 

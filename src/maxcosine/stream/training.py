@@ -49,7 +49,7 @@ class Status:
 class Aside:
     """A file that is written along the way, and in its place when the training is finished.
 
-    Until then it lies beside the checkpoint, if there is one, and is cut to what the checkpoint knows of.
+    If there is a checkpoint, all of it lies beside that, too, and is cut to what the checkpoint knows of.
     """
 
     def __init__(self, path: Path, checkpoint: Path | None, role: str) -> None:
@@ -70,7 +70,6 @@ class Aside:
                 self._file.seek(0)
                 with files.writing(self._path) as whole:
                     shutil.copyfileobj(self._file, whole)
-            self._beside.unlink()
         except BaseException:
             if not self._checkpoint.exists():
                 self._beside.unlink(missing_ok=True)
@@ -177,6 +176,7 @@ class Training:
                 self._open_stream()
                 for rows in self.stream.rows():
                     self._learn(rows)
+                    del rows  # before the next ones come
                 self._count_bad(self.stream.place)
                 self.read_bytes += self.stream.source.read_bytes - self.stream.source.skipped_bytes
                 self.status.passes = number + 1
@@ -266,13 +266,16 @@ class Training:
                     "or name another file"
                 )
             try:
-                # What one that was killed while it wrote has left.
-                name = glob.escape(self.checkpoint.name)
-                for remains in self.checkpoint.parent.glob(f".{name}.*.part"):
-                    remains.unlink(missing_ok=True)
+                clear_remains(self.checkpoint)
                 yield
             finally:
                 path.unlink(missing_ok=True)
+
+
+def clear_remains(path: Path) -> None:
+    """Take away what a process that was killed has left while it wrote a file."""
+    for remains in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        remains.unlink(missing_ok=True)
 
 
 def _other_data(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:

@@ -1,0 +1,294 @@
+"""`maxcosine train` as a user meets it: a process of its own, real files."""
+
+import gzip
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import zstandard
+
+from maxcosine import model_file
+
+
+def lines_of(n=300, seed=0, name="f", classes=2):
+    """Examples that a plane separates, of the classes c0, c1, ..."""
+    random = np.random.default_rng(seed)
+    for _ in range(n):
+        label = int(random.integers(classes))
+        ids = np.unique(random.integers(0, 40, 6))
+        own = f"{name}{100 + label}:1"
+        yield f"c{label}", [f"{name}{i}:{random.integers(1, 9) / 8:g}" for i in ids] + [own]
+
+
+def svm(n=300, seed=0, classes=2):
+    return "".join(f"{label} {' '.join(x)}\n" for label, x in lines_of(n, seed, "", classes))
+
+
+def vw(n=300, seed=0, classes=2):
+    return "".join(f"{label} |w {' '.join(x)}\n" for label, x in lines_of(n, seed, "f", classes))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a.svm").write_text(svm())
+    (tmp_path / "a.vw").write_text(vw())
+    return tmp_path
+
+
+def run(folder, *arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "maxcosine", *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
+    )
+
+
+def train(folder, *arguments, **options):
+    """Train; returns what was told, as JSON has it."""
+    ran = run(folder, "train", *arguments, "--json", **options)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def digest(folder, name="model"):
+    return model_file.digest(folder / name)
+
+
+def test_what_is_told(folder):
+    told = train(folder, "a.svm", "--model", "model", "--test", "a.svm", "--predictions", "predicted")
+    assert told["examples"] == 300
+    assert told["classes"] == ["c0", "c1"]
+    assert told["features"] == 102
+    assert told["rule"] == "mcp"
+    assert told["bad_lines"] == 0
+    assert told["margin_ceiling"] == pytest.approx(1 / told["bound"], rel=1e-4)
+    assert told["test_examples"] == 300
+    assert told["test_error"] < 0.05
+    predicted = (folder / "predicted").read_text().splitlines()
+    right = [label for label, _ in lines_of()]
+    wrong = sum(a != b for a, b in zip(predicted, right, strict=True))
+    assert told["progressive_error"] == wrong / 300
+    model = model_file.load(folder / "model")
+    assert model.provenance["command"].startswith("maxcosine train a.svm --model model --test a.svm")
+    assert model.provenance["data"][0]["name"] == "a.svm"
+
+
+def test_a_table_for_people_and_silence_for_others(folder):
+    ran = run(folder, "train", "a.svm", "--model", "model")
+    assert ran.returncode == 0
+    assert re.search(r"^examples +300", ran.stdout, re.MULTILINE)
+    assert re.search(r"^margin ceiling +0\.\d+", ran.stdout, re.MULTILINE)
+    assert "\x1b" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("kind", ["svm", "vw"])
+def test_plain_packed_piped_and_many_files_give_the_same_bits(folder, kind):
+    text = (folder / f"a.{kind}").read_bytes()
+    train(folder, f"a.{kind}", "--model", "model")
+    expected = digest(folder)
+    (folder / "packed").write_bytes(gzip.compress(text))
+    (folder / "other").write_bytes(zstandard.ZstdCompressor().compress(text))
+    lines = text.splitlines(keepends=True)
+    (folder / f"day-1.{kind}").write_bytes(b"".join(lines[:100]).rstrip())
+    (folder / f"day-2.{kind}").write_bytes(b"".join(lines[100:]))
+    ways = [["packed"], ["other"], [f"day-*.{kind}", "--threads", 3], [f"a.{kind}", "--checkpoint", "c"]]
+    for way in ways:
+        train(folder, *way, "--model", "model", "--checkpoint-every", 7)
+        assert digest(folder) == expected
+    train(folder, "-", "--model", "model", input=text.decode())
+    assert digest(folder) == expected
+
+
+def test_options_that_change_the_model_do(folder):
+    ways = [
+        [],
+        ["--rule", "pa1", "--param", "C=0.1"],
+        ["--average"],
+        ["--multiclass", "joint"],
+        ["--no-intercept"],
+        ["--passes", 2],
+        ["--bits", 5],
+        ["--exact"],
+        ["--normalize", "l2"],
+        ["--log1p"],
+        ["--float64"],
+    ]
+    found = set()
+    for way in ways:
+        train(folder, "a.svm", "--model", "model", *way)
+        found.add(digest(folder))
+    assert len(found) == len(ways)
+
+
+@pytest.mark.parametrize("way", [[], ["--bits", 7], ["--exact"], ["--normalize", "l2", "--average"]])
+def test_going_on_from_a_model(folder, way):
+    lines = (folder / "a.svm").read_text().splitlines(keepends=True)
+    (folder / "first.svm").write_text("".join(lines[:120]))
+    (folder / "second.svm").write_text("".join(lines[120:]))
+    train(folder, "a.svm", "--model", "whole", *way)
+    train(folder, "first.svm", "--model", "first", *way)
+    train(folder, "second.svm", "--model", "model", "--init", "first")  # it knows how it was learnt
+    assert digest(folder) == digest(folder, "whole")
+
+
+def test_a_model_to_go_on_from_stays_what_it_is(folder):
+    train(folder, "a.svm", "--model", "first")
+    for way in (
+        ["--rule", "pa"],
+        ["--param", "C=1"],
+        ["--average"],
+        ["--exact"],
+        ["--bits", 4],
+        ["--float64"],
+    ):
+        ran = run(folder, "train", "a.svm", "--model", "model", "--init", "first", *way)
+        assert ran.returncode == 1
+        assert f"the model that --init names was not learnt with {way[0]}" in ran.stderr
+    ran = run(folder, "train", "a.vw", "--model", "model", "--init", "first")
+    assert "the features of the model are column numbers, and those of a.vw are hashed" in ran.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["a.svm", "a.vw", "first"]
+
+
+def test_resuming_without_a_checkpoint_starts_afresh_and_says_so(folder):
+    ran = run(folder, "train", "a.svm", "--model", "model", "--checkpoint", "check", "--resume")
+    assert ran.returncode == 0
+    assert "there is no checkpoint check yet: starting afresh" in ran.stderr
+
+
+def test_a_checkpoint_of_other_data_or_options_is_an_error_that_names_the_difference(folder):
+    way = ["--model", "model", "--checkpoint", "check", "--checkpoint-every", 100]
+    train(folder, "a.svm", *way)
+    told = train(folder, "a.svm", *way, "--resume")
+    assert told["resumed_at"] == told["examples"] == 300
+    for arguments, difference in [
+        (["a.svm", "--rule", "pa"], "rule was 'mcp' and is 'pa'"),
+        (["a.svm", "--bits", 5], "bits was 0 and is 5"),
+        (["a.svm", "--passes", 2], "passes was 1 and is 2"),
+        (["a.vw"], "input 1 was a.svm of"),
+    ]:
+        ran = run(folder, "train", *arguments, *way, "--resume")
+        assert ran.returncode == 1
+        assert f"check is of another training: {difference}" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "a.svm"], "--model a.svm is an input, too; name another file"),
+        (["--model", "m", "--checkpoint", "./m"], "--checkpoint m is --model, too; name another file"),
+        (["--model", "m", "--test", "nowhere"], "nowhere: there is no such file"),
+        (["--model", "m", "--predictions", "."], "is a folder; name a file in it"),
+        (["--model", "m", "--param", "C=much"], "--param C=much: write NAME=VALUE"),
+        (["--model", "m", "--param", "Q=1"], "Q"),
+    ],
+)
+def test_what_cannot_be_written_or_read_is_refused_before_anything_is_learnt(folder, arguments, message):
+    ran = run(folder, "train", "a.svm", *arguments)
+    assert ran.returncode == 1
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["a.svm", "a.vw"]
+
+
+def test_many_classes_of_which_some_come_late(folder):
+    (folder / "many.svm").write_text(
+        "".join(f"n{k % (1 + k // 3)} {k % (1 + k // 3)}:1\n" for k in range(3000))
+    )
+    for way in (["--multiclass", "joint"], ["--multiclass", "ovr"]):
+        told = train(folder, "many.svm", "--model", "model", *way)
+        assert len(told["classes"]) == 1000
+
+
+def test_labels_are_numbers_or_words(folder):
+    for labels in (("-1", "+1"), ("0", "1.0"), ("spam", "ham"), ("grün", "日本")):
+        text = "".join(f"{labels[k % 2]} {k % 2}:1\n" for k in range(20))
+        (folder / "labels.svm").write_text(text, encoding="utf-8")
+        told = train(folder, "labels.svm", "--model", "model")
+        expected = sorted({"+1": "1", "1.0": "1"}.get(label, label) for label in labels)
+        assert told["classes"] == expected
+
+
+def loaded_modules(folder, *arguments):
+    """The modules that a command has loaded at its end."""
+    code = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: print('\\n'.join(sys.modules), file=open('modules', 'w')))\n"
+        "from maxcosine.cli import main\n"
+        f"sys.argv = ['maxcosine', *{list(map(str, arguments))!r}]\n"
+        "main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return set((folder / "modules").read_text().split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["predict", "--help"]])
+def test_help_needs_nothing_heavy(folder, arguments):
+    assert not {"numpy", "scipy", "numba", "sklearn"} & loaded_modules(folder, *arguments)
+
+
+def test_training_needs_neither_scikit_learn_nor_the_experiments(folder):
+    modules = loaded_modules(folder, "train", "a.svm", "--model", "model")
+    assert "numba" in modules
+    assert "sklearn" not in modules
+    assert not any(name.startswith("maxcosine.experiment") for name in modules)
+
+
+def test_on_a_terminal_it_shows_how_far_it_is(folder):
+    (folder / "big.svm").write_text(svm(3000) * 100)
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "maxcosine", "train", "big.svm", "--model", "model", "--passes", "4"],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "200", "TERM": "xterm-256color"},
+        stdin=other,
+        stdout=other,
+        stderr=other,
+    )
+    os.close(other)
+    shown, begun = b"", time.monotonic()
+    while time.monotonic() - begun < 120:
+        if select.select([main], [], [], 0.1)[0]:
+            try:
+                piece = os.read(main, 65536)
+            except OSError:  # the other end is closed
+                break
+            shown += piece
+        elif process.poll() is not None:
+            break
+    os.close(main)
+    assert process.wait(timeout=60) == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode(errors="replace"))
+    assert re.search(
+        r"[\d,]+ examples, progressive error [\d.]+%, [\d,]+ updates, bound [\d.e+]+, [\d,]+ examples/s, "
+        r"\d+ MB/s, \d+ s left",
+        text,
+    )
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_data(folder):
+    text = svm(20_000)
+    peaks = []
+    for times in (1, 4, 120):  # the first may compile
+        (folder / "big.svm.gz").write_bytes(gzip.compress(text.encode() * times, 1))
+        code = (
+            "import re; from maxcosine.cli import app\n"
+            "try: app(['train', 'big.svm.gz', '--model', 'model'])\n"
+            "finally: print(re.search(r'VmHWM:\\s*([0-9]+)', open('/proc/self/status').read())[1])"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300
+        )
+        peaks.append(int(ran.stdout.split()[-1]))
+    assert peaks[2] - peaks[1] < 60_000  # kilobytes
