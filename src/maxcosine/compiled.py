@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core import caching, cgutils
 from numba.core.ccallback import CFunc
+from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
@@ -71,6 +72,12 @@ class PackageCache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's function cache, stale as soon as any file of the package changes."""
 
     _impl_class = _PackageCacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """As Numba's, which first gets ready to compile; what is found here is compiled already."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 def jit(function: F, **options: Any) -> F:

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy
 
+from maxcosine.engine import SlotRows
 from maxcosine.index import FeatureIndex, bad_value, kind_of
 
 
@@ -126,7 +127,7 @@ class Features:
             given = given.tolist() if by_name else given
         else:
             given = np.ascontiguousarray(X.indices).view(np.dtype(f"u{X.indices.itemsize}"))
-        return self._slot_rows(*index.map_rows(X.indptr, given, X.data, grow=grow))
+        return self.slot_rows(*index.map_rows(X.indptr, given, X.data, grow=grow))
 
     def map_dicts(self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool) -> Any:
         """Examples as rows of slots; unknown features are left out unless there may be more."""
@@ -137,7 +138,7 @@ class Features:
         for x in examples:
             end += self.map_dict(x, slots[end:], data[end:], grow=grow)
             ends.append(end)
-        return self._slot_rows(np.array(ends), slots[:end], data[:end].astype(dtype))
+        return self.slot_rows(np.array(ends), slots[:end], data[:end].astype(dtype))
 
     def map_dict(self, x: Mapping[Any, Any], slots: np.ndarray, data: np.ndarray, *, grow: bool) -> int:
         """Slots and values of an example of keys, into arrays that are long enough; returns how many."""
@@ -180,11 +181,9 @@ class Features:
         X.eliminate_zeros()
         return X
 
-    def _slot_rows(self, indptr: np.ndarray, slots: np.ndarray, data: np.ndarray) -> scipy.sparse.csr_array:
-        rows = scipy.sparse.csr_array((len(indptr) - 1, self.n_slots), dtype=data.dtype)
-        # Set as they are: the constructor would look through them again.
-        rows.indptr, rows.indices, rows.data = indptr, slots.view(np.int32), data
-        return rows
+    def slot_rows(self, indptr: np.ndarray, slots: np.ndarray, data: np.ndarray) -> SlotRows:
+        """Rows of slots of these features."""
+        return SlotRows(indptr, slots, data, (len(indptr) - 1, self.n_slots))
 
     def _places(self) -> dict[str, int]:
         assert self.names is not None

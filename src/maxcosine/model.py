@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from maxcosine.certificate import Certificate, Merge
 from maxcosine.engine import Heads, joint, learn, norms, one_vs_rest, score

@@ -193,6 +193,47 @@ def test_one_letter_lines():
     assert (len(rows.codes), rows.labels, rows.n_lines) == (n, ["a"], n)
 
 
+VALUES = (
+    b"1",
+    b"0.5",
+    b"0.12345678",
+    b"0.123456789",
+    b"12.5",
+    b"-3",
+    b"1e-3",
+    b".5",
+    b"1.",
+    b"007",
+    b"1e999",
+    b"x",
+)
+LINE_ENDS = (b"", b" ", b"\r", b" # 1:1", b" 5:" + VALUES[-1], b" 5:" + VALUES[-2])
+BLANKS = (b" ", b"\t", b"  ", b" \t ")
+
+
+@pytest.mark.parametrize("bits", [0, 10])
+@pytest.mark.parametrize("features", [0, 3, 40, 3000])
+def test_features_of_every_kind_wherever_they_lie(features, bits):
+    """Some are read by the ends of their tokens, which are found for some thousand bytes at a time."""
+    random = np.random.default_rng(features)
+    lines = []
+    for number in range(12 + 400 // (features + 1)):
+        kinds = random.integers(len(VALUES) - 2, size=features)  # the last two are faults
+        digits = random.integers(1, 20, size=features)
+        blanks = random.choice(len(BLANKS), size=features, p=[0.9, 0.05, 0.03, 0.02])
+        line = b"1" + b"".join(
+            b"%s%d:%s" % (BLANKS[blank], 10 ** int(n) // 7, VALUES[kind])
+            for blank, n, kind in zip(blanks, digits, kinds, strict=True)
+        )
+        lines.append(line + LINE_ENDS[number % len(LINE_ENDS)])
+    content = b"\n".join(lines)
+    block = padded(content)
+    found = naive.as_read(block, read(content, bits=bits))
+    assert found == naive.read(naive.svmlight_row, content, bits=bits)
+    assert len(found.rows) + len(found.faults) == len(lines)
+    assert found.faults
+
+
 def test_blocks_side_by_side():
     blocks = [padded(b"".join(b"%d %d:%d\n" % (j, k, j) for k in range(many(5_000)))) for j in range(8)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from maxcosine.engine.heads import LIMITS, Heads
-from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, csr_arrays
+from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, csr_arrays, is_sparse
 from maxcosine.engine.sweep import BAD_ROW, FINISHED, NOT_CANONICAL, sweep, sweep_dense
 
 
@@ -42,7 +41,7 @@ def learn(
         order = np.arange(X.shape[0])
     constant = 1.0 if heads.fit_intercept else 0.0
     limits = LIMITS[heads.dtype]
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         check_index_arrays(X)
         indptr, slots, data = csr_arrays(X)
         done, fault, head = sweep(
@@ -55,7 +54,7 @@ def learn(
     if fault == NOT_CANONICAL:
         return learn(heads, canonical(X), codes, order[done:], weights, predicted=predicted)
     row = int(order[done])
-    values = X.data[X.indptr[row] : X.indptr[row + 1]] if scipy.sparse.issparse(X) else X[row]
+    values = X.data[X.indptr[row] : X.indptr[row + 1]] if is_sparse(X) else X[row]
     raise refused(heads, fault, values, row, head)
 
 

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from maxcosine.compiled import jit
 from maxcosine.engine.arithmetic import is_canonical, is_zero, pack, square_norm
 from maxcosine.engine.heads import LIMITS
+
+
+class SlotRows(NamedTuple):
+    """Sparse rows over slots, laid out as CSR: each slot once in a row, in any order."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    shape: tuple[int, int]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether the rows are CSR, SciPy's or `SlotRows`; else they are dense."""
+    return not isinstance(X, np.ndarray)
 
 
 class BadRow(ValueError):
@@ -97,7 +115,7 @@ def _first_bad_row(indptr: Any, data: Any, low: float, high: float) -> int:
 def check_rows(X: Any) -> None:
     """Raise BadRow for the first row that cannot be learnt from."""
     limits = LIMITS[X.dtype]
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         indptr, _, data = csr_arrays(X)
     else:
         indptr, data = np.arange(X.shape[0] + 1) * X.shape[1], X.reshape(-1)

@@ -7,13 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from maxcosine.compiled import borrow, helper, jit
 from maxcosine.engine.arithmetic import BLOCK_VALUES, pack, score_all
 from maxcosine.engine.heads import Heads
 from maxcosine.engine.native import prefetch
-from maxcosine.engine.rows import csr_arrays
+from maxcosine.engine.rows import csr_arrays, is_sparse
 from maxcosine.engine.sweep import PREFETCH_FROM, ROWS_AHEAD, borrow_all
 
 # Fewer rows than this are not worth a thread of their own.
@@ -92,7 +91,7 @@ def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) 
     out = np.empty((n_rows, heads.n_columns))
     constant = 1.0 if heads.fit_intercept else 0.0
     given = (constant, as_points, heads.arrays)
-    sparse = scipy.sparse.issparse(X)
+    sparse = is_sparse(X)
     if sparse:
         indptr, slots, data = csr_arrays(X)
 

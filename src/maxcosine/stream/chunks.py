@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from maxcosine.engine.learn import UNWEIGHTED
 from maxcosine.features import Features
@@ -144,7 +143,7 @@ def matrix(stream: Stream, model: Model, rows: Rows, *, grow: bool) -> Any:
     """The rows over the slots of a model; features that it does not know are new ones, or left out."""
     features = model.features
     if not len(rows):
-        return scipy.sparse.csr_array((0, features.n_slots), dtype=rows.data.dtype)
+        return features.slot_rows(rows.indptr, rows.columns, rows.data)
     _check_kind(stream, features, rows)
     if features.undecided:
         kind = "names" if rows.names is not None else "ids"
@@ -164,10 +163,7 @@ def matrix(stream: Stream, model: Model, rows: Rows, *, grow: bool) -> Any:
                 rows = _within(rows, features.n_features)
         if features.index is not None:
             rows = stream.mapped(rows, features.index, grow=grow)
-    X = scipy.sparse.csr_array((len(rows), features.n_slots), dtype=rows.data.dtype)
-    # Set as they are: the constructor would look through them again.
-    X.indptr, X.indices, X.data = rows.indptr, rows.columns.view(np.int32), rows.data
-    return X
+    return features.slot_rows(rows.indptr, rows.columns, rows.data)
 
 
 def _check_kind(stream: Stream, features: Features, rows: Rows) -> None:

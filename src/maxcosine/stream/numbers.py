@@ -27,7 +27,7 @@ from maxcosine.index.native import word_at
 
 U = np.uint64
 
-SPACE, PLUS, MINUS, POINT, ZERO, LETTER_E = 32, 43, 45, 46, 48, 101
+SPACE, PLUS, MINUS, POINT, ZERO, COLON, LETTER_E = 32, 43, 45, 46, 48, 58, 101
 _LOWER_CASE = 32
 
 # Eight times the same byte, or a number for four pairs of digits, two fours, one eight.
@@ -69,7 +69,20 @@ def put_word(typingctx: Any, address: Any, word: Any) -> Any:
     return types.void(address, word), codegen
 
 
+@intrinsic
+def count_bits(typingctx: Any, word: Any) -> Any:
+    """How many bits are set."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return word(word), codegen
+
+
 if not JIT_ENABLED:
+
+    def count_bits(word: Any) -> Any:
+        return U(int(word).bit_count())
 
     def put_word(address: Any, word: Any) -> None:
         ctypes.c_uint64.from_address(int(address)).value = int(word)
@@ -126,6 +139,23 @@ def first_digits(values: Any, others: Any) -> tuple[Any, Any]:
     n = trailing_zeros(others) >> U(3)
     # What follows is shifted out, and zeros come in before. Twice, as a shift by 64 means nothing.
     return whole_number((values << U(1)) << (U(63) - (n << U(3)))), n
+
+
+@inline
+def last_digits(text: Any, stop: Any, n: Any) -> tuple[Any, bool]:
+    """The number that the n bytes before `stop` make, and whether these are one to eight digits.
+
+    Eight bytes before `stop` are read.
+    """
+    others = (U(8) - n) << U(3)
+    values = (digit_values(word_of(text, stop - U(8))) >> others) << others
+    return whole_number(values), (n - U(1) < U(8)) & (no_digits(values) == U(0))
+
+
+@inline
+def shifted(digit: Any, decimals: Any, n: Any) -> Any:
+    """The nearest double to `digit.decimals`, with n decimals, at most eight."""
+    return np.float64(digit * _TEN_TO[n] + decimals) / _EXACT_POWERS[n]
 
 
 @inline
@@ -222,7 +252,7 @@ def read_short_number(text: Any, p: Any) -> tuple[float, Any, bool]:
         if others != U(0):
             decimals, n = first_digits(values, others)
             stop += U(1) + n
-            number = np.float64(digit * _TEN_TO[n] + decimals) / _EXACT_POWERS[n]
+            number = shifted(digit, decimals, n)
     return number, stop, digit <= U(9) and text[stop] == SPACE
 
 

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, jit, lengthened
-from maxcosine.stream.numbers import SPACE, U, leading_zeros, read_number, trailing_zeros, word_of
+from maxcosine.stream.marks import room_for_marks
+from maxcosine.stream.numbers import COLON, SPACE, U, leading_zeros, read_number, trailing_zeros, word_of
 
 PADDING = 64
 """How many zero bytes follow a block in memory."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-NUL, TAB, NEWLINE, RETURN, HASH, APOSTROPHE, COLON, BAR = 0, 9, 10, 13, 35, 39, 58, 124
+NUL, TAB, NEWLINE, RETURN, HASH, APOSTROPHE, BAR = 0, 9, 10, 13, 35, 39, 124
 
 FINE = 0
 (
@@ -486,6 +487,7 @@ class Output:
             starts=np.zeros(n_features + 1 if named else 1, np.int64),
         )
         self.named = named
+        self.marks = room_for_marks()
         self.separators = separators
         self.faults: list[Fault] = []
         self.new_faults = np.empty((_FAULTS_AT_ONCE, _FAULT_WIDTH), np.int64)
@@ -511,6 +513,7 @@ class Output:
                 self.ids,
                 self.data,
                 self.names,
+                self.marks,
             )
             self._drain_faults()
             self._make_room()

@@ -7,19 +7,25 @@ from typing import Any
 import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, jit
+from maxcosine.stream.marks import borrow_marks, find_marks
 from maxcosine.stream.numbers import (
+    COLON,
+    POINT,
+    SPACE,
     U,
+    digit_at,
     digit_values,
     first_digits,
+    last_digits,
     no_digits,
     read_id,
     read_short_number,
+    shifted,
     word_of,
 )
 from maxcosine.stream.parsed import (
     AT,
     BAD_ID,
-    COLON,
     COLONS,
     FEATURE,
     FINE,
@@ -33,6 +39,7 @@ from maxcosine.stream.parsed import (
     NOT_TEXT,
     NUL,
     NUL_BYTE,
+    TAB,
     TOO_LARGE,
     Output,
     Parsed,
@@ -108,14 +115,61 @@ def _skip_query(text: Any, p: Any, n: Any) -> Any:
 
 
 @inline
+def _read_plain_features(
+    text: Any, p: Any, n: Any, bits: Any, ids: Any, data: Any, feature: Any, marks: Any
+) -> tuple[Any, Any]:
+    """Read features as most are written: a blank, up to eight digits, a colon and a number.
+
+    Stops at the end of the line, or before the first one that is anything else; returns where, and how many
+    features there are then.
+    """
+    hashed_from = U(1) << bits
+    at, k, count = marks.at, marks.state[0], marks.state[1]
+    while k < count and at[k] < p:
+        k += U(1)
+    while p >= U(8):
+        if k + U(2) >= count or at[k] != p:
+            k, count = U(0), find_marks(text, p, n, marks.flags, at)
+            if count < U(3) or at[0] != p:
+                break
+        colon, stop = at[k + U(1)], at[k + U(2)]
+        n_digits, n_decimals = colon - p - U(1), stop - colon - U(3)
+        number, is_number = last_digits(text, colon, n_digits)
+        digit, end = digit_at(text, colon + U(1)), text[stop]
+        decimals, is_decimal = last_digits(text, stop, n_decimals)
+        # Bits, not `and`: what is mostly true is not worth asking one by one.
+        plain = is_number & (text[colon] == COLON) & ((end == SPACE) | (end == NEWLINE) | (end == TAB))
+        if not plain:
+            break
+        if is_decimal & (digit <= U(9)) & (text[colon + U(2)] == POINT):
+            value = shifted(digit, decimals, n_decimals)
+        elif n_decimals == U(2**64 - 1) and digit <= U(9):
+            value = np.float64(digit)
+        else:
+            value, value_stop, code = read_value(text, colon + U(1), n, HASH)
+            data[feature] = value
+            if code != FINE or value_stop != stop or not abs(data[feature]) < np.inf:
+                break
+        ids[feature] = column_of(mix(number), bits) if bits and number >= hashed_from else number
+        data[feature] = value
+        feature += U(1)
+        p, k = stop, k + U(2)
+        if end == NEWLINE:
+            break
+    marks.state[0], marks.state[1] = k, count
+    return p, feature
+
+
+@inline
 def _read_features(
-    text: Any, p: Any, n: Any, bits: Any, ids: Any, data: Any, feature: Any
+    text: Any, p: Any, n: Any, bits: Any, ids: Any, data: Any, feature: Any, marks: Any
 ) -> tuple[Any, Any, int]:
     """Read features up to the end of the line.
 
     Returns where that is, how many features there are then, and FINE; or else where something is wrong.
     """
     hashed_from = U(1) << bits
+    p, feature = _read_plain_features(text, p, n, bits, ids, data, feature, marks)
     while True:
         values = digit_values(word_of(text, p))
         others = no_digits(values)
@@ -170,10 +224,11 @@ def _read_lines(
     ids: Any,
     data: Any,
     names: Any,
+    marks: Any,
 ) -> None:
     """Read lines from state[AT] on, for as long as there is room."""
     text, state, ids, data, faults = borrow(text), borrow(state), borrow(ids), borrow(data), borrow(faults)
-    rows, labels = borrow_rows(rows), borrow_labels(labels)
+    rows, labels, marks = borrow_rows(rows), borrow_labels(labels), borrow_marks(marks)
     p, feature, stopped = state[AT], state[FEATURE], False
     while p < n and has_room(state, rows, labels, faults) and not stopped:
         start, label = p, skip_blanks(text, p)
@@ -186,7 +241,7 @@ def _read_lines(
             p = first_not_utf8(text, label, label_stop)
             code = FINE if p == label_stop else NOT_TEXT
         if code == FINE:
-            p, stop, code = _read_features(text, label_stop, n, bits, ids, data, feature)
+            p, stop, code = _read_features(text, label_stop, n, bits, ids, data, feature, marks)
         if code != FINE:
             p = add_fault(text, n, state, faults, start, p, code)
             stopped = stop_at_fault

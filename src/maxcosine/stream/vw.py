@@ -8,13 +8,12 @@ import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, jit
 from maxcosine.index.native import word_at
-from maxcosine.stream.numbers import U, put_word, read_short_number
+from maxcosine.stream.numbers import COLON, U, put_word, read_short_number
 from maxcosine.stream.parsed import (
     APOSTROPHE,
     AT,
     BAR,
     BARS,
-    COLON,
     COLONS,
     FEATURE,
     FINE,
@@ -246,6 +245,7 @@ def _read_lines(
     ids: Any,
     data: Any,
     names: Any,
+    marks: Any,
 ) -> None:
     """Read lines from state[AT] on, for as long as there is room."""
     text, state, ids, data, faults = borrow(text), borrow(state), borrow(ids), borrow(data), borrow(faults)
