@@ -75,6 +75,11 @@ FILES = {
     "NaN": ("data.svm", GOOD + b"1 2:nan\n", "data.svm:5:5: the number is not finite"),
     "hexadecimal": ("data.svm", GOOD + b"1 2:0x1f\n", "data.svm:5:5: this is not a decimal number"),
     "no value": ("data.svm", GOOD + b"1 2\n", "data.svm:5:3: the feature has no value"),
+    "an id that is no column": (
+        "data.svm",
+        GOOD + b"1 268435456:1\n",
+        "data.svm:5:3: the id is too large for a column; hash features (--bits 22), or keep them exactly",
+    ),
     "no label": ("data.svm", GOOD + b"2:1\n", "data.svm:5:1: the line has no label"),
     "a negative weight": ("data.vw", b"1 | a\n-1 -2 | b\n", "data.vw:2:4: the weight is negative"),
     "no bar": ("data.vw", b"1 | a\n-1 b\n", "data.vw:2:1: there is no '|' in the line"),

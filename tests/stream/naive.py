@@ -45,10 +45,9 @@ class Read(NamedTuple):
 
 def numbered_lines(content):
     """Number, first byte and content of each line."""
-    start = 3 if content.startswith(b"\xef\xbb\xbf") else 0
-    if start == len(content):
+    if not content:
         return
-    lines = content[start:].split(b"\n")
+    start, lines = 0, content.split(b"\n")
     if content.endswith(b"\n"):
         lines.pop()
     for k, line in enumerate(lines):

@@ -294,6 +294,12 @@ def test_a_byte_order_mark_is_no_label(tmp_path):
     assert read(a, b)[1].labels == ["1", "-1", "late"]
 
 
+@pytest.mark.parametrize("block_bytes", [1, 8, 1000])
+def test_a_byte_order_mark_begins_a_file_only(tmp_path, block_bytes):
+    path = write(tmp_path, b"\xef\xbb\xbf1 1:1\n\xef\xbb\xbf1 1:1\n", "marks.svm")
+    assert read(path, block_bytes=block_bytes)[1].labels == ["1", "\ufeff1"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

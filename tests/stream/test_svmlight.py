@@ -45,7 +45,6 @@ LINES = [
     (b"label-of-more-than-eight-bytes 2:3", "label-of-more-than-eight-bytes", [(2, 3)]),
     (b"a\rb 2:3", "a\rb", [(2, 3)]),
     (b"nan 2:3", "nan", [(2, 3)]),
-    (b"\xef\xbb\xbf1 2:3", "1", [(2, 3)]),
     (b"1 18446744073709551615:1 00000000000000000000000000012:1", "1", [(LARGEST, 1), (12, 1)]),
     (b"1 12345678:1 123456789:1 1234567:1", "1", [(12345678, 1), (123456789, 1), (1234567, 1)]),
     (b"1 2:1e-400 3:-1e-400", "1", [(2, 0), (3, 0)]),
@@ -67,7 +66,7 @@ def test_lines(line, label, features):
     assert (rows.weights, rows.tags, rows.letters, rows.starts) == (None,) * 4
 
 
-@pytest.mark.parametrize("line", [b"", b"\n", b" \t\r\n", b"# 1 2:3\n", b"  #\xff", b"\xef\xbb\xbf\n"])
+@pytest.mark.parametrize("line", [b"", b"\n", b" \t\r\n", b"# 1 2:3\n", b"  #\xff"])
 def test_lines_that_are_no_rows(line):
     rows = read(line + b"1 2:3" if line.endswith(b"\n") else line)
     assert rows.faults == []
@@ -212,7 +211,7 @@ BLANKS = (b" ", b"\t", b"  ", b" \t ")
 
 
 @pytest.mark.parametrize("bits", [0, 10])
-@pytest.mark.parametrize("features", [0, 3, 40, 3000])
+@pytest.mark.parametrize("features", [0, 3, 40, 1500])
 def test_features_of_every_kind_wherever_they_lie(features, bits):
     """Some are read by the ends of their tokens, which are found for some thousand bytes at a time."""
     random = np.random.default_rng(features)

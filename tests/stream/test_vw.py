@@ -50,7 +50,6 @@ LINES = [
     (b"1 |f a#b \x01:2 c\rd", "1", 1, b"", {"f^a#b": 1, "f^\x01": 2, "f^c\rd": 1}),
     (b"1 |a_namespace_of_some_length a_feature_of_some_length:3 b", "1", 1, b"",
      {"a_namespace_of_some_length^a_feature_of_some_length": 3, "a_namespace_of_some_length^b": 1}),
-    (b"\xef\xbb\xbf1 | a", "1", 1, b"", {"a": 1}),
 ]  # fmt: skip
 
 

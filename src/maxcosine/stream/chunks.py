@@ -256,8 +256,10 @@ class Stream:
                 rows = self._numbered(block, parsed)
                 self.place = rows.ends.last
             self.n_examples += len(rows)
+            del block, parsed  # before the next ones are read
             if len(rows) or len(rows.skipped):
                 yield rows
+            del rows
 
     def _parsed(self) -> Iterator[tuple[Block, Parsed | None]]:
         """Blocks and what is in them, in order; several are parsed at a time."""
@@ -265,6 +267,7 @@ class Stream:
         if self.threads == 1:
             for block, format in blocks:
                 yield block, self._parse(block, format)
+                del block
             return
         waiting: deque[tuple[Block, Future[Parsed | None]]] = deque()
         most_bytes = (self.threads + 1) * self.source.block_bytes
@@ -273,11 +276,10 @@ class Stream:
                 for block, format in blocks:
                     waiting.append((block, pool.submit(self._parse, block, format)))
                     while waiting and (block.waits or sum(b.size for b, _ in waiting) > most_bytes):
-                        first, future = waiting.popleft()
-                        yield first, future.result()
+                        yield _result(*waiting.popleft())
+                    del block
                 while waiting:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
+                    yield _result(*waiting.popleft())
             finally:
                 for _, future in waiting:
                     future.cancel()
@@ -287,13 +289,12 @@ class Stream:
         for block in blocks:
             if self.format == "auto":
                 found = recognised(self.source.title(block.source), block.text[: block.size])
-                if found is None:
-                    yield block, "svmlight"
-                    continue
-                self.format = found
+                if found is not None:
+                    self.format = found
             if self.format == "vw" and not self.exact and not self.bits:
                 self.bits = DEFAULT_BITS
-            yield block, self.format
+            yield block, "svmlight" if self.format == "auto" else self.format
+            del block
 
     def _parse(self, block: Block, format: str) -> Parsed | None:
         """In one of the threads: parse and tidy a block; None for a piece of a line that is too long."""
@@ -387,6 +388,10 @@ class Stream:
         found = token.decode(errors="backslashreplace") or "the end of the line"
         line, column = self.place.line + fault.line + 1, fault.position - fault.start + 1
         return f"{self.source.title(block.source)}:{line}:{column}: {_MESSAGES[fault.code]} (found {found!r})"
+
+
+def _result(block: Block, parsed: Future[Parsed | None]) -> tuple[Block, Parsed | None]:
+    return block, parsed.result()
 
 
 class Ends:

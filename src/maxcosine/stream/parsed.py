@@ -2,8 +2,7 @@
 
 A block is an array of bytes that holds whole lines; the last one may lack its newline. PADDING zero bytes
 follow it in memory, see `padded`. So a zero byte ends every scan, and eight bytes can be read from wherever
-there is one. Lines end in LF or CR LF; a CR elsewhere is a letter like any other. A byte order mark at the
-beginning of a block is skipped.
+there is one. Lines end in LF or CR LF; a CR elsewhere is a letter like any other.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from maxcosine.stream.numbers import COLON, SPACE, U, leading_zeros, read_number
 PADDING = 64
 """How many zero bytes follow a block in memory."""
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUL, TAB, NEWLINE, RETURN, HASH, APOSTROPHE, BAR = 0, 9, 10, 13, 35, 39, 124
 
 FINE = 0
@@ -492,7 +490,6 @@ class Output:
         self.faults: list[Fault] = []
         self.new_faults = np.empty((_FAULTS_AT_ONCE, _FAULT_WIDTH), np.int64)
         self.state = np.zeros(SHORT + 1, np.uint64)
-        self.state[AT] = 3 if block[:3].tobytes() == BYTE_ORDER_MARK else 0
 
     def fill(self, kernel: Callable[..., None], bits: int, *, stop_at_fault: bool) -> Parsed:
         """Have a kernel read all lines, or those before the first fault."""

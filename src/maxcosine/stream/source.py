@@ -26,6 +26,7 @@ LONGEST_LINE = 16 << 20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Packed bytes at a time: in the worst case, each is 1 KB, or 32 KB, unpacked.
 _GZIP_BYTES, _ZSTD_BYTES = 4096, 1024
+_MARK = b"\xef\xbb\xbf"  # of the byte order, which some editors write at the beginning
 _CHECKED_BYTES = 65536
 _SCANNED_BYTES = 65536
 
@@ -141,20 +142,16 @@ class Source:
         reader.skip(offset)
         if offset:
             self.skipped_bytes = self.read_bytes
-        kept = np.empty(0, np.uint8)
+        text, kept = np.empty(self.block_bytes + PADDING, np.uint8), 0
         long = False
         while True:
-            # A long line is read in ever larger pieces, up to where it is too long.
-            room = max(self.block_bytes, min(len(kept), LONGEST_LINE + self.block_bytes - len(kept)))
-            text = np.empty(len(kept) + room + PADDING, np.uint8)
-            text[: len(kept)] = kept
-            n, ends, waits = reader.fill(text.data[len(kept) : -PADDING])
-            filled, begins = len(kept) + n, not long
+            n, ends, waits = reader.fill(text.data[kept:-PADDING])
+            filled, begins = kept + n, not long
             size = filled if ends else _last_line_end(text, filled)
             long = long or filled > LONGEST_LINE
             if long:
                 # Only the first line can be too long: no block is longer than a line may be.
-                first = _first_line_end(text, len(kept), filled)
+                first = _first_line_end(text, kept, filled)
                 is_piece = not begins or (first or filled) > LONGEST_LINE
                 long = is_piece and not first
                 if is_piece:
@@ -162,15 +159,24 @@ class Source:
             else:
                 is_piece = False
             if not size and not ends:
-                kept = text[:filled]
+                # A long line is read in ever larger pieces, up to where it is too long.
+                kept = filled
+                room = max(self.block_bytes, min(kept, LONGEST_LINE + self.block_bytes - kept))
+                text.resize(kept + room + PADDING, refcheck=False)
                 continue
-            kept = text[size:filled].copy()
+            rest = text[size:filled].copy()
             text[size : size + PADDING] = 0
-            ends = ends and not len(kept)
+            if offset == 0 and text[:size][: len(_MARK)].tobytes() == _MARK:
+                text[: len(_MARK)] = ord(" ")
+            ends = ends and not len(rest)
             yield Block(text, size, number, offset, ends, waits, is_piece, begins)
             if ends:
                 return
             offset += size
+            del text  # before there is another one
+            kept = len(rest)
+            text = np.empty(kept + self.block_bytes + PADDING, np.uint8)
+            text[:kept] = rest
 
 
 class _Filled(NamedTuple):

@@ -65,7 +65,7 @@ _SHORTEST_FEATURE = len("1:1 ")
 _FIRST_BYTE = U(0xFF)
 _QUERY = U(int.from_bytes(b"qid:", "little"))
 _FOUR_BYTES = U(2**32 - 1)
-_COLUMN_SIZE, _MOST_COLUMNS = 4, U(2**31)
+_COLUMN_SIZE, _MOST_COLUMNS = 4, U(2**28)
 
 
 def parse(
@@ -84,7 +84,7 @@ def parse(
     no rows. With `bits`, ids from 2^bits on are hashed: with x = (id ^ (id >> 32)) * G modulo 2^64, where
     G = 0x9E3779B97F4A7C15, the column is the highest bits of (x ^ (x >> 29)) * G. Ends at the first line at
     fault if `stop_at_fault`; otherwise such lines are left out. Ids have no names to keep. With `columns`,
-    ids are numbers of columns, in 32 bits: one of 2^31 or more that is not hashed is a fault.
+    ids are numbers of columns, in 32 bits: one of 2^28 or more that is not hashed is a fault.
 
     >>> from maxcosine.stream.parsed import padded
     >>> rows = parse(padded(b"+1 7:0.5 9:2\\n-1 7:1 # a comment"), bits=0, dtype=float, stop_at_fault=True)
