@@ -2,6 +2,7 @@
 
 PYTHON  ?= python3
 VENV    ?= .venv
+FOLDER  ?= build/streams
 WORKERS ?= 2
 
 BIN    := $(VENV)/bin
@@ -15,7 +16,7 @@ PURE_TESTS := tests/engine tests/index tests/rules tests/stream/test_svmlight.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-browser lint bench docs clean
+.PHONY: help demo test test-all test-browser lint bench bench-streams docs clean
 
 help:
 	@echo "maxcosine: single-pass linear classifiers that carry a proof"
@@ -25,6 +26,7 @@ help:
 	@echo "  make test-all  the slow tests, a real browser and the documentation, in addition"
 	@echo "  make lint      style, types, import layers"
 	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
+	@echo "  make bench-streams  from text files to models, beside Vowpal Wabbit; FOLDER=DIR for 15 GB of files"
 	@echo "  make docs      the documentation, into docs/_build/html"
 	@echo "  make clean     remove what the targets wrote, except $(VENV)"
 	@echo
@@ -60,6 +62,10 @@ lint: $(VENV)/.installed-lint
 
 bench: $(VENV)/.installed-test
 	@$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))
+
+bench-streams: $(VENV)/.installed-bench
+	@$(BIN)/python benchmarks/streams.py --folder $(FOLDER) --json docs/results/performance.json
+	@$(BIN)/python docs/generate_performance.py
 
 docs: $(VENV)/.installed-docs
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
