@@ -88,7 +88,7 @@ def _show(found: dict[str, Any]) -> None:
     from rich.table import Table
 
     from maxcosine.cli.display import console
-    from maxcosine.experiment.figures import title_of
+    from maxcosine.experiment.looks import title_of
 
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
     table = Table(title=f"{found['examples']:,} examples{tested}", box=box.SIMPLE_HEAD, title_justify="left")

@@ -100,7 +100,7 @@ class Watch:
             TimeRemainingColumn,
         )
 
-        from maxcosine.experiment.figures import title_of
+        from maxcosine.experiment.looks import title_of
 
         self._title_of = title_of
         self.done, self._total = 0, total
@@ -265,7 +265,7 @@ def show(results: Results) -> None:
 def _mistakes_table(results: Results) -> Table:
     """Labels by rules with the best in bold; rules by labels if there are many rules."""
     from maxcosine.experiment import statistics
-    from maxcosine.experiment.figures import title_of
+    from maxcosine.experiment.looks import title_of
 
     means, spreads = statistics.means(results), statistics.spreads(results)
     ranks, wins = statistics.mean_ranks(results), statistics.wins(results)
