@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,8 @@ from maxcosine.cli.options import (
     OnBad,
     OnBadOption,
     Threads,
+    check_outputs,
+    command_line,
     stream_options,
 )
 
@@ -44,6 +47,9 @@ def compare(
     log1p: Log1p = False,
     on_bad: OnBadOption = OnBad.error,
     threads: Threads = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a report to open in a browser.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Learn with every rule at once, and see which one suits the data.
@@ -54,7 +60,11 @@ def compare(
     \b
     maxcosine compare clicks.svm --split 0.2
     maxcosine compare train.vw --test test.vw --rules mcp,pa1,perceptron --average
+    maxcosine compare clicks.svm --split 0.2 --report clicks.html
     """
+    import time
+    from datetime import UTC, datetime
+
     from maxcosine.stream.chunks import Stream
     from maxcosine.stream.comparison import Comparison
     from maxcosine.stream.learner import Settings
@@ -62,6 +72,12 @@ def compare(
     if test and split:
         raise ValueError("--test and --split are two ways to test; give one of them")
     chosen = _rules(rules)
+    if report is not None:
+        check_outputs({"report": report}, [*data, *(test or [])])
+        from maxcosine.experiment.charts import renderer
+
+        renderer()  # missing, it is told before anything is learnt
+    started, begun = datetime.now(UTC), time.perf_counter()
     options = stream_options(format, bits, exact, normalize, log1p, float64=False)
     reading: dict[str, Any] = {**options, "threads": threads, "on_bad": on_bad.value, "labelled": True}
     stream = Stream(data, **reading)
@@ -76,6 +92,23 @@ def compare(
     if test or held_out:
         comparison.test(stream.like(test or data, threads=threads, labelled=True), held_out)
     found = comparison.as_dict()
+    if report is not None:
+        from maxcosine.experiment import comparison_report
+        from maxcosine.experiment.surroundings import processor, versions
+        from maxcosine.stream.source import described, expand
+
+        how = comparison_report.Circumstances(
+            data=described(stream.source.names),
+            test_data=described(expand(test)) if test else [],
+            held_out=held_out,
+            options={**options, "format": stream.format, "bits": stream.bits},
+            command=command_line(),
+            versions=versions(),
+            processor=processor(),
+            started=started.isoformat(timespec="seconds"),
+            seconds=time.perf_counter() - begun,
+        )
+        comparison_report.write(found, how, report)
     if json:
         typer.echo(json_module.dumps(found))
     else:

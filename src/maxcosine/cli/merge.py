@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from maxcosine.cli.options import command_line
 
 
 class How(StrEnum):
@@ -43,7 +43,7 @@ def merge(
         merged,
         model,
         provenance={
-            "command": shlex.join(["maxcosine", *sys.argv[1:]]),
+            "command": command_line(),
             "merged": [
                 {"model": path.name, "trained": one.provenance}
                 for path, one in zip(models, loaded, strict=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import shlex
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -78,6 +81,28 @@ def stream_options(
         "log1p": log1p,
         "dtype": "float64" if float64 else "float32",
     }
+
+
+def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
+    """Refuse early what could not be written, or would take the place of something else."""
+    from maxcosine import files
+    from maxcosine.stream.source import expand
+
+    known = {os.path.realpath(name): "an input" for name in expand(inputs)}
+    for name, path in outputs.items():
+        files.refuse_folder(path)
+        real = os.path.realpath(path)
+        if real in known:
+            raise ValueError(f"--{name} {path} is {known[real]}, too; name another file")
+        known[real] = f"--{name}"
+        folder = path.parent
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise PermissionError(f"--{name} {path}: nothing may be written in {folder}; name another folder")
+
+
+def command_line() -> str:
+    """This command, as it would be typed."""
+    return shlex.join(["maxcosine", *sys.argv[1:]])
 
 
 def plain(value: Any) -> Any:

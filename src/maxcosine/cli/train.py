@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import os
-import shlex
-import sys
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +24,8 @@ from maxcosine.cli.options import (
     OnBad,
     OnBadOption,
     Threads,
+    check_outputs,
+    command_line,
     plain,
     stream_options,
 )
@@ -114,7 +113,7 @@ def train(
     learner, start_from = _learner(rule, param or [], average, multiclass, intercept, init, options)
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
-    _check_outputs(outputs, data, test)
+    check_outputs(outputs, [*data, *([test] if test else [])])
     asides = {
         role: Aside(path, checkpoint, role)
         for role, path in (("predictions", predictions), ("bad_lines", bad_lines))
@@ -265,23 +264,6 @@ def _read_alike(loaded: Any, options: dict[str, Any]) -> None:
     )
 
 
-def _check_outputs(outputs: dict[str, Path], data: list[str], test: str | None) -> None:
-    """Refuse early what could not be written, or would take the place of something else."""
-    from maxcosine import files
-    from maxcosine.stream.source import expand
-
-    known = {os.path.realpath(name): "an input" for name in expand([*data, *([test] if test else [])])}
-    for name, path in outputs.items():
-        files.refuse_folder(path)
-        real = os.path.realpath(path)
-        if real in known:
-            raise ValueError(f"--{name} {path} is {known[real]}, too; name another file")
-        known[real] = f"--{name}"
-        folder = path.parent
-        if folder.exists() and not os.access(folder, os.W_OK):
-            raise PermissionError(f"--{name} {path}: nothing may be written in {folder}; name another folder")
-
-
 def _stream_maker(
     data: list[str], options: dict[str, Any], threads: int | None, on_bad: str, keep_names: bool
 ) -> Any:
@@ -330,7 +312,7 @@ def _finish(training: Training, path: Path, seconds: float) -> dict[str, Any]:
     model, status = training.model, training.status
     certificate = model.certificate()
     provenance = {
-        "command": shlex.join(["maxcosine", *sys.argv[1:]]),
+        "command": command_line(),
         "data": training.data,
         "versions": {"maxcosine": __version__},
         "examples": status.examples,

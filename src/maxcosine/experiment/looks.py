@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 from maxcosine.experiment.results import AVERAGED
 
@@ -40,6 +41,18 @@ def title_of(rule: str) -> str:
     if rule.startswith(AVERAGED):
         return f"averaged {title_of(rule.removeprefix(AVERAGED))}"
     return LOOKS[rule][0] if rule in LOOKS else rule
+
+
+def named(rules: Sequence[str]) -> str:
+    """Some rules in half a line.
+
+    >>> named(["pa", "mcp"]), named(["a", "b", "c", "d"])
+    ('PA and MCP', '4 rules')
+    """
+    if len(rules) > 3:
+        return f"{len(rules)} rules"
+    *others, last = map(title_of, rules)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def colour_of(rule: str) -> str:

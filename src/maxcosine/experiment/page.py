@@ -96,7 +96,7 @@ def _for_script(code: str) -> str:
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-# --- parts of a page ------------------------------------------------------------------
+# --- parts of a page -------------------------------------------------------------------------
 
 
 def _number(name: str, value: str, detail: str) -> str:
@@ -104,6 +104,10 @@ def _number(name: str, value: str, detail: str) -> str:
         f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>'
         f'<dd class="detail">{escape(detail)}</dd></div>'
     )
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
 
 
 def figure_of(figure: Figure, select: str = "") -> str:

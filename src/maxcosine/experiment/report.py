@@ -11,8 +11,8 @@ import numpy as np
 from maxcosine import files
 from maxcosine.experiment.charts import ALL, Figure
 from maxcosine.experiment.figures import ALL_LABELS, default_rules, figures, signed
-from maxcosine.experiment.looks import title_of
-from maxcosine.experiment.page import Cell, Page, chooser, figure_of, table
+from maxcosine.experiment.looks import named, title_of
+from maxcosine.experiment.page import Cell, Page, chooser, duration, figure_of, table
 from maxcosine.experiment.results import Results
 from maxcosine.experiment.statistics import (
     CONFIDENCE,
@@ -55,11 +55,7 @@ def page(results: Results) -> str:
 
 
 def _title(results: Results) -> str:
-    titles = [title_of(rule) for rule in results.rules]
-    if len(titles) > 3:
-        titles = [f"{len(titles)} rules"]
-    who = " and ".join([", ".join(titles[:-1]), titles[-1]] if len(titles) > 1 else titles)
-    return f"{who} on {_dataset(results)}"
+    return f"{named(results.rules)} on {_dataset(results)}"
 
 
 def _dataset(results: Results) -> str:
@@ -91,11 +87,7 @@ def _numbers(results: Results) -> Iterable[tuple[str, str, str]]:
             f"{mean_ranks(results)[rule]:.3g}",
             f"{title_of(rule)}, of {len(results.rules)} rules",
         )
-    yield "Runs", f"{len(results.runs):,}", f"in {_duration(results.seconds)}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
+    yield "Runs", f"{len(results.runs):,}", f"in {duration(results.seconds)}"
 
 
 def _facts(results: Results) -> Iterable[tuple[str, str]]:

@@ -139,9 +139,7 @@ class Training:
     @property
     def model(self) -> Model:
         if self.learner.model is None:
-            raise StreamError(
-                f"there is no example in {', '.join(self.stream.source.names)}; is it the right file?"
-            )
+            raise no_example(self.stream)
         return self.learner.model
 
     def resume(self) -> bool:
@@ -270,6 +268,11 @@ class Training:
                 yield
             finally:
                 path.unlink(missing_ok=True)
+
+
+def no_example(stream: Stream) -> StreamError:
+    """What there is to say when a stream has ended and nothing came."""
+    return StreamError(f"there is no example in {', '.join(stream.source.names)}; is it the right file?")
 
 
 def clear_remains(path: Path) -> None:
