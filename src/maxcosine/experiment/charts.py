@@ -68,6 +68,8 @@ def base(rows: list[Spec], rules: Iterable[str]) -> Spec:
     shown = [title_of(rule) for rule in rules if title_of(rule) in there]
     return {
         "width": _WIDTH,
+        # Bold names may be wider in the reader's font than in the renderer's.
+        "padding": {"left": 12, "right": 5, "top": 5, "bottom": 5},
         "autosize": {"type": "fit-x", "contains": "padding"},
         "params": [{"name": "label", "value": ALL}, {"name": "shown", "value": shown}],
         "data": {"values": rows},

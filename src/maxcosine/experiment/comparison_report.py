@@ -33,6 +33,8 @@ from maxcosine.experiment.results import AVERAGED
 PROGRESSIVE, TEST = "progressive", "test"
 MOST_NAMED = 20
 """So many classes or files are told by their names."""
+OPTIONS = ("format", "bits", "exact", "normalize", "log1p")
+"""Of a stream, what is told of how it was read."""
 DECADES = 3
 """Curves show so many powers of ten of examples; before that they jump."""
 
@@ -48,7 +50,7 @@ class Circumstances:
     held_out: int | None
     """Every so many-th example was held out for the test."""
     options: Mapping[str, Any]
-    """How the data were read."""
+    """How the data were read: each of OPTIONS."""
     command: str
     versions: Mapping[str, str]
     processor: str
@@ -140,16 +142,16 @@ def _verdict(results: _Ranked) -> Iterable[str]:
     best, *others = results.rules
     lowest = [rule for rule in results.rules if error[rule] == error[best]]
     if not others:
-        text = f"{title_of(best)} has a {results.judged_by} error of {error[best]:.2f} %."
+        text = f"{title_of(best)} has a {results.judged_by} error of {_percent(error[best])}."
     elif len(lowest) > 1:
-        text = f"{named(lowest)} share the lowest {results.judged_by} error, {error[best]:.2f} %."
+        text = f"{named(lowest)} share the lowest {results.judged_by} error, {_percent(error[best])}."
     else:
         text = (
-            f"{title_of(best)} has the lowest {results.judged_by} error, {error[best]:.2f} %, before "
-            f"{title_of(others[0])} with {error[others[0]]:.2f} %."
+            f"{title_of(best)} has the lowest {results.judged_by} error, {_percent(error[best])}, before "
+            f"{title_of(others[0])} with {_percent(error[others[0]])}."
         )
     if len(others) > 1:
-        text += f" The highest is that of {title_of(others[-1])}, {error[others[-1]]:.2f} %."
+        text += f" The highest is that of {title_of(others[-1])}, {_percent(error[others[-1]])}."
     yield _sentence(text)
     chance = _two_deviations(error[best], results.judged)
     near = sum(error[rule] - error[best] <= chance for rule in others)
@@ -168,6 +170,10 @@ def _two_deviations(percent: float, n: int) -> float:
     return 196.0 * math.sqrt(share * (1.0 - share) / n)
 
 
+def _percent(value: float) -> str:
+    return f"{value:.2f}\N{NO-BREAK SPACE}%"
+
+
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -176,7 +182,7 @@ def _numbers(results: _Ranked, how: Circumstances) -> Iterable[tuple[str, str, s
     for kind in reversed(results.kinds):
         error = results.errors(kind)
         best = min(error, key=error.__getitem__)
-        yield f"Lowest {kind} error", f"{error[best]:.2f} %", title_of(best)
+        yield f"Lowest {kind} error", f"{_percent(error[best])}", title_of(best)
     yield "Examples", f"{results.examples:,}", f"{results.features:,} features"
     yield "Classes", f"{len(results.classes):,}", _some(results.classes, 3)
     yield "Rules", f"{len(results.rules)}", f"in {duration(how.seconds)}"

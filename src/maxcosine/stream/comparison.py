@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import numpy as np
 from maxcosine.model import Model
 from maxcosine.rule import Rule
 from maxcosine.stream.chunks import Rows, Stream
+from maxcosine.stream.evaluation import plain
 from maxcosine.stream.learner import Settings, StreamLearner, matrix, text_of
 from maxcosine.stream.training import no_example
 
@@ -48,8 +48,8 @@ class Contestant:
             "progressive_error": self.wrong / max(1, examples),
             "test_error": self.test_wrong / test_examples if test_examples else None,
             "updates": int(np.sum(certificate.updates)),
-            "bounds": _finite(certificate.bound),
-            "margin_ceilings": _finite(certificate.margin_ceiling),
+            "bounds": plain(np.ravel(certificate.bound)),
+            "margin_ceilings": plain(np.ravel(certificate.margin_ceiling)),
             "seconds": self.seconds,
             "progressive_mistakes": self.wrong_at,
         }
@@ -138,10 +138,6 @@ class Comparison:
 
 # About ten to each power of ten.
 _MARKS = np.unique(np.round(10.0 ** np.arange(0.0, 15.0, 0.1)).astype(np.int64))
-
-
-def _finite(values: Any) -> list[float | None]:
-    return [one if math.isfinite(one) else None for one in np.ravel(values).tolist()]
 
 
 def _held_out(first: int, n: int, every: int | None, *, wanted: bool) -> np.ndarray:
