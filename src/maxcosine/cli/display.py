@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +58,7 @@ def tell(text: str, style: str = "") -> None:
     if style and on_terminal():
         console(stderr=True).print(text, style=style, markup=False, highlight=False, soft_wrap=True)
     else:
-        print(text, file=sys.stderr, flush=True)
+        typer.echo(text, err=True)
 
 
 class _Shown:
@@ -262,7 +263,7 @@ def _show_pairs(rows: dict[str, str | None]) -> None:
     width = max(map(len, rows))
     for name, value in rows.items():
         if value:
-            print(f"{name:{width}}  {value}")
+            typer.echo(f"{name:{width}}  {value}")
 
 
 def show_outcome(outcome: dict[str, Any]) -> None:
@@ -422,10 +423,10 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
         if "examples" in trained:
             rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
     _show_pairs(rows)
-    print(f"\n{certificate}")
+    typer.echo(f"\n{certificate}")
     for title, heaviest in list(found["heaviest"].items())[:MOST_CONFUSED]:
         if heaviest:
-            print(f"\nheaviest features for {title}\n")
+            typer.echo(f"\nheaviest features for {title}\n")
             width = max(len("feature"), *(len(name) for name, _ in heaviest))
             for name, weight in [("feature", "weight"), *((name, f"{w:+.4g}") for name, w in heaviest)]:
-                print(f"  {name:{width}}  {weight:>10}")
+                typer.echo(f"  {name:{width}}  {weight:>10}")

@@ -126,6 +126,8 @@ def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
 
     known = {os.path.realpath(name): "an input" for name in expand(inputs)}
     for name, path in outputs.items():
+        if files.is_special(path):
+            continue
         files.refuse_folder(path)
         real = os.path.realpath(path)
         if real in known:
