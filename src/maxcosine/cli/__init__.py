@@ -77,8 +77,8 @@ def main() -> None:
         )
     except ArithmeticError as error:
         _fail(
-            f"a number is out of range{_because(error)}; scale the values, for example with --normalize l2 or "
-            "--log1p, and look at --param"
+            f"a number is out of range{_because(error)}; scale the values, for example with --normalize l2 "
+            "or --log1p, and look at --param"
         )
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         _fail(str(error))
