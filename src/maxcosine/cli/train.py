@@ -22,6 +22,7 @@ from maxcosine.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from maxcosine.cli.display import TrainingWatch
     from maxcosine.stream.training import Training
 
 
@@ -129,8 +130,7 @@ def train(
         asides={role: Aside(path, checkpoint, role) for role, path in asides.items() if path is not None},
         on_rows=lambda training, codes, predicted: watch.update(training),
     )
-    with watch:
-        seconds = _learn(training, model, list(outputs.values()) if resume else None)
+    seconds = _learn(training, watch, model, list(outputs.values()) if resume else None)
     outcome = {"model": str(model), **training.as_dict(seconds)}
     if test is not None:
         outcome |= _tested(training, test, reading.threads)
@@ -140,7 +140,7 @@ def train(
         show_outcome(outcome)
 
 
-def _learn(training: Training, model: Path, resumed: list[Path] | None) -> float:
+def _learn(training: Training, watch: TrainingWatch, model: Path, resumed: list[Path] | None) -> float:
     """Learn, and write the model; returns how long that took.
 
     `resumed` are the files that a training was writing when it was interrupted.
@@ -155,7 +155,8 @@ def _learn(training: Training, model: Path, resumed: list[Path] | None) -> float
             clear_remains(path)
         if resumed is not None and not training.resume():
             tell(f"there is no checkpoint {training.checkpoint} yet: starting afresh")
-        training.run()
+        with watch:
+            training.run()
         seconds = time.perf_counter() - begun
         model_file.save(training.model, model, provenance=training.provenance(command_line(), seconds))
     except KeyboardInterrupt:

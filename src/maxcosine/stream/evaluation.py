@@ -58,14 +58,13 @@ def stream_for(
 
 
 def read_as(model: Model, provenance: dict[str, Any] | None) -> dict[str, Any]:
-    """How the data of a model were read, for more of them."""
+    """How the data of a model were read, as far as it is known, for more of them."""
     features, then = model.features, (provenance or {}).get("options", {})
     return {
         "bits": features.bits or 0,
         "exact": features.keyed,
         "dtype": str(model.heads.dtype),
-        "normalize": then.get("normalize"),
-        "log1p": bool(then.get("log1p", False)),
+        **{name: then[name] for name in ("normalize", "log1p") if name in then},
     }
 
 

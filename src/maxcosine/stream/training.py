@@ -336,6 +336,7 @@ def no_example(stream: Stream) -> StreamError:
 
 def clear_remains(path: Path) -> None:
     """Take away what a process that was killed has left while it wrote a file."""
+    path = Path(os.path.realpath(path))  # a link stays, and the file that it leads to is written
     for remains in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         remains.unlink(missing_ok=True)
 
