@@ -17,7 +17,7 @@ import numpy as np
 
 from maxcosine import files
 from maxcosine.experiment import figures
-from maxcosine.experiment.figures import title_of
+from maxcosine.experiment.looks import title_of
 from maxcosine.experiment.protocol import PAPER
 from maxcosine.experiment.results import AVERAGED, Results
 from maxcosine.experiment.statistics import Difference, differences, focus, mean_ranks, means, spreads

@@ -255,3 +255,27 @@ def test_union_of_names_and_numbers_is_refused():
             union([named, named, numbered])
         with pytest.raises(ValueError, match="model 1 knows its features by name and model 0 by number"):
             union([numbered, named])
+
+
+# Hashed columns
+
+
+def hashed(bits, **kept):
+    features = columns(1 << bits)
+    features.bits = bits
+    features.kept_names = {int(column[1:]): name for column, name in kept.items()} or None
+    return features
+
+
+def test_hashed_columns_stay_hashed_and_keep_the_names_of_the_first_that_knows_them():
+    together, slots = union([hashed(4, c3="first", c5="five"), hashed(4), hashed(4, c3="third", c7="seven")])
+    assert (together.bits, together.n_features) == (4, 16)
+    assert together.kept_names == {3: "first", 5: "five", 7: "seven"}
+    assert [s.tolist() for s in slots] == [list(range(16))] * 3
+    assert union([hashed(4), hashed(4)])[0].kept_names is None
+
+
+@pytest.mark.parametrize("other", [hashed(5), columns(16), by_key(1, 2)], ids=["bits", "columns", "keys"])
+def test_columns_that_were_hashed_in_other_ways_are_refused(other):
+    with pytest.raises(ValueError, match=r"model 0 hashes its features to 4 bits and model 1 .* same bits"):
+        union([hashed(4), other])

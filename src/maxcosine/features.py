@@ -214,19 +214,47 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
             f"model {a} knows its features by name and model {b} by number; name the columns in both, or "
             "in neither"
         )
+    _refuse_other_hashes(all_features)
     if any(features.keyed for features in all_features):
         index = FeatureIndex("names" if named else "ids")
         return Features(None, index=index), [
             index.slots_of(features.slot_keys()) for features in all_features
         ]
     if not named:
-        n_columns = max(features.n_features for features in all_features)
-        return Features(n_columns), [features.slot_keys() for features in all_features]
+        columns = Features(max(features.n_features for features in all_features))
+        columns.bits = all_features[0].bits
+        columns.kept_names = _kept_names(all_features)
+        return columns, [features.slot_keys() for features in all_features]
     index = FeatureIndex("names")
     for features in all_features:
         index.slots_of(features.keys())
     slots = [index.slots_of(features.slot_keys()) for features in all_features]
     return Features(len(index), names=index.keys()), slots
+
+
+def _refuse_other_hashes(all_features: Sequence[Features]) -> None:
+    """Columns of the same number mean the same only if they were hashed alike, or all of them not."""
+
+    def told(features: Features) -> str:
+        return (
+            f"hashes its features to {features.bits} bits" if features.bits else "does not hash its features"
+        )
+
+    first = all_features[0]
+    for number, features in enumerate(all_features):
+        if features.bits != first.bits:
+            raise ValueError(
+                f"model 0 {told(first)} and model {number} {told(features)}; merge models that were learnt "
+                "with the same bits"
+            )
+
+
+def _kept_names(all_features: Sequence[Features]) -> dict[int, str] | None:
+    """The names of hashed columns, each as the first model that knows it has it."""
+    kept: dict[int, str] = {}
+    for features in reversed(all_features):
+        kept |= features.kept_names or {}
+    return kept or None
 
 
 def _number(key: Any, value: Any) -> float:

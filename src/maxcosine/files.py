@@ -14,10 +14,16 @@ from typing import IO
 def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of `path` at the end, on disk and in one moment.
 
-    If anything goes wrong before that, `path` stays as it was and nothing is left behind.
+    If anything goes wrong before that, `path` stays as it was and nothing is left behind. A link stays, and
+    the file that it leads to is written. A device or a pipe is no file to be replaced: it is written to.
     """
     path = Path(path)
     refuse_folder(path)
+    if is_special(path):
+        with open(path, "wb") as special:
+            yield special
+        return
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
@@ -34,6 +40,11 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def is_special(path: Path) -> bool:
+    """Whether it is there and neither a file nor a folder: a device, a pipe, a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def refuse_folder(path: Path) -> None:

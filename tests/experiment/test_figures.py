@@ -8,8 +8,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from maxcosine.experiment import figures
-from maxcosine.experiment.figures import ALL, FEW, Figure, colour_of, shape_of, title_of
+from maxcosine.experiment import figures, looks
+from maxcosine.experiment.charts import ALL, FEW, Figure
+from maxcosine.experiment.looks import colour_of, shape_of, title_of
 from maxcosine.experiment.results import Results, Run
 from maxcosine.experiment.statistics import differences, means, spreads
 
@@ -128,7 +129,7 @@ def _lab(linear: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("eye", EYES)
 def test_rules_are_told_apart_by_every_eye(eye):
-    seen = {rule: _lab(np.array(EYES[eye]) @ _linear(colour_of(rule))) for rule in figures._LOOKS}
+    seen = {rule: _lab(np.array(EYES[eye]) @ _linear(colour_of(rule))) for rule in looks.LOOKS}
     first = list(seen)[:FEW]  # these meet in bars, which have no shape
     for one, other in itertools.combinations(seen, 2):
         if shape_of(one) == shape_of(other) or {one, other} <= set(first):
@@ -136,7 +137,7 @@ def test_rules_are_told_apart_by_every_eye(eye):
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#14171b"])
-@pytest.mark.parametrize("rule", [*figures._LOOKS, "mine", "yours"])
+@pytest.mark.parametrize("rule", [*looks.LOOKS, "mine", "yours"])
 def test_colours_are_seen_on_light_and_on_dark(rule, background):
     dark, light = sorted(_linear(c) @ [0.2126, 0.7152, 0.0722] for c in (colour_of(rule), background))
     assert (light + 0.05) / (dark + 0.05) >= 3.0  # WCAG 2.1, 1.4.11

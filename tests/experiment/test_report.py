@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from maxcosine.experiment import report
-from maxcosine.experiment.figures import ALL, title_of
+from maxcosine.experiment.charts import ALL
+from maxcosine.experiment.looks import title_of
 from maxcosine.experiment.results import Results
 from maxcosine.experiment.statistics import differences, means, spreads
 from tests.experiment.test_figures import MANY, small_results

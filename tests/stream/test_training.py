@@ -204,16 +204,8 @@ def test_bad_lines_and_predictions_are_whole_after_interruptions(tmp_path, kind)
         for example in [*stops, 10_000]:
             names = {role: tmp_path / f"{role}-{len(stops)}" for role in ("predictions", "bad_lines")}
             asides = {role: Aside(name, checkpoint, role) for role, name in names.items()}
-            stop = stop_at(example)
-
-            def on_rows(training, codes, predicted, asides=asides, stop=stop):
-                if not training.status.passes:
-                    labels = training.model.classes[predicted].tolist()
-                    asides["predictions"].write("".join(f"{label}\n" for label in labels).encode())
-                stop(training, codes, predicted)
-
             options = {"bits": 8, "on_bad": "skip", "block_bytes": 500, "passes": 2}
-            training = training_of(path, asides=asides, on_rows=on_rows, **options)
+            training = training_of(path, asides=asides, on_rows=stop_at(example), **options)
             training.checkpoint, training._every = checkpoint, 13
             if example < 10_000:
                 with pytest.raises(Stopped):

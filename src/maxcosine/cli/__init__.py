@@ -6,8 +6,9 @@ Modules here import at their top only what the options need: ``--help`` answers 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from inspect import cleandoc
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -25,6 +26,7 @@ app = typer.Typer(
     help="Single-pass linear classifiers that carry a proof.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help is there in half the time, and names no option in part
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -53,16 +55,41 @@ def _options(
     pass
 
 
+def _in_short(command: Callable[..., None]) -> str:
+    """A command in half a line, as the module that it is in says it."""
+    told = (sys.modules[command.__module__].__doc__ or "").partition(": ")[2]
+    return told[:1].upper() + told[1:]
+
+
 for command in (train, predict, evaluate, inspect, compare, merge, reproduce):
-    app.command(help=_unwrapped(command.__doc__ or ""))(command)
+    app.command(help=_unwrapped(command.__doc__ or ""), short_help=_in_short(command))(command)
 
 
 def main() -> None:
     """Run a command; what its user can mend ends in one line, not in a traceback."""
     try:
         app()
-    except (ValueError, OSError, RuntimeError) as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(1)
+    except MemoryError as error:
+        # Often one id that is far larger than the others, and as many columns as that.
+        _fail(
+            f"there is not enough memory{_because(error)}; features take less with --bits N, ids that are "
+            "far apart with --exact"
+        )
+    except ArithmeticError as error:
+        _fail(
+            f"a number is out of range{_because(error)}; scale the values, for example with --normalize l2 "
+            "or --log1p, and look at --param"
+        )
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _because(error: Exception) -> str:
+    return f" ({error})" if str(error) else ""
+
+
+def _fail(text: str) -> NoReturn:
+    typer.echo(f"error: {text}", err=True)
+    sys.exit(1)

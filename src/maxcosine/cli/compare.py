@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json as json_module
+import time
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from maxcosine.cli.options import (
-    Bits,
-    Data,
-    Exact,
-    Format,
-    FormatOption,
-    Json,
-    Log1p,
-    Normalize,
-    NormalizeOption,
-    OnBad,
-    OnBadOption,
-    Threads,
-    stream_options,
-)
+from maxcosine.cli.options import Data, Examples, Json, Reading, check_outputs, command_line, one_by_one
 
 
+@one_by_one
 def compare(
     data: Data,
+    reading: Reading,
+    examples: Examples,
     test: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Test on these examples.", show_default=False)
     ] = None,
@@ -37,13 +29,9 @@ def compare(
         bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")
     ] = False,
     intercept: Annotated[bool, typer.Option(help="Learn a constant, too.")] = True,
-    format: FormatOption = Format.auto,
-    bits: Bits = 0,
-    exact: Exact = False,
-    normalize: NormalizeOption = Normalize.none,
-    log1p: Log1p = False,
-    on_bad: OnBadOption = OnBad.error,
-    threads: Threads = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Write a report, HTML to open in a browser.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Learn with every rule at once, and see which one suits the data.
@@ -54,7 +42,9 @@ def compare(
     \b
     maxcosine compare clicks.svm --split 0.2
     maxcosine compare train.vw --test test.vw --rules mcp,pa1,perceptron --average
+    maxcosine compare clicks.svm --split 0.2 --report clicks.html
     """
+    from maxcosine.cli.display import tell
     from maxcosine.stream.chunks import Stream
     from maxcosine.stream.comparison import Comparison
     from maxcosine.stream.learner import Settings
@@ -62,9 +52,10 @@ def compare(
     if test and split:
         raise ValueError("--test and --split are two ways to test; give one of them")
     chosen = _rules(rules)
-    options = stream_options(format, bits, exact, normalize, log1p, float64=False)
-    reading: dict[str, Any] = {**options, "threads": threads, "on_bad": on_bad.value, "labelled": True}
-    stream = Stream(data, **reading)
+    if report is not None:
+        _check_report(report, [*data, *(test or [])])
+    started, begun = datetime.now(UTC), time.perf_counter()
+    stream = Stream(data, **reading.of_stream(), **examples.of_stream(), labelled=True)
     if split and "-" in stream.source.names:
         raise ValueError(
             "--split reads the data twice, which standard input does not allow; write it to a file"
@@ -74,12 +65,51 @@ def compare(
     comparison = Comparison.of(chosen, Settings(first, first.make_params(), average, intercept))
     comparison.learn(stream, held_out)
     if test or held_out:
-        comparison.test(stream.like(test or data, threads=threads, labelled=True), held_out)
+        tested = stream.like(test or data, threads=reading.threads, labelled=True)
+        comparison.test(tested, held_out)
     found = comparison.as_dict()
     if json:
         typer.echo(json_module.dumps(found))
     else:
         _show(found)
+    if report is not None:
+        _write_report(found, report, stream, test, held_out, started, time.perf_counter() - begun)
+        tell(f"report   {report}  (open it in a browser)")
+
+
+def _check_report(report: Path, inputs: list[str]) -> None:
+    """Whether a report can be written is known before anything is learnt."""
+    from maxcosine.experiment.charts import renderer
+
+    check_outputs({"report": report}, inputs)
+    renderer()
+
+
+def _write_report(
+    found: dict[str, Any],
+    report: Path,
+    stream: Any,
+    test: list[str] | None,
+    held_out: int | None,
+    started: datetime,
+    seconds: float,
+) -> None:
+    from maxcosine.experiment import comparison_report
+    from maxcosine.experiment.surroundings import processor, versions
+    from maxcosine.stream.source import described, expand
+
+    how = comparison_report.Circumstances(
+        data=described(stream.source.names),
+        test_data=described(expand(test)) if test else [],
+        held_out=held_out,
+        options={name: getattr(stream, name) for name in comparison_report.OPTIONS},
+        command=command_line(),
+        versions=versions(),
+        processor=processor(),
+        started=started.isoformat(timespec="seconds"),
+        seconds=seconds,
+    )
+    comparison_report.write(found, how, report)
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -88,7 +118,7 @@ def _show(found: dict[str, Any]) -> None:
     from rich.table import Table
 
     from maxcosine.cli.display import console
-    from maxcosine.experiment.figures import title_of
+    from maxcosine.experiment.looks import title_of
 
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
     table = Table(title=f"{found['examples']:,} examples{tested}", box=box.SIMPLE_HEAD, title_justify="left")
@@ -102,7 +132,7 @@ def _show(found: dict[str, Any]) -> None:
         cells += [f"{row['test_error']:.3%}"] if tested else []
         cells += [f"{row['updates']:,}", f"{min(ceilings):.4g}" if ceilings else "-", f"{row['seconds']:.2f}"]
         table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
-    console.print(table)
+    console().print(table)
 
 
 def _rules(names: str) -> list[Any]:

@@ -1,36 +1,30 @@
 """What commands show: live on a terminal, a line now and then elsewhere, and tables at the end.
 
-What a command is doing goes to standard error, what it found to standard output.
+What a command is doing goes to standard error, what it found to standard output. Rich, which takes a while to
+be imported, is only asked where a line of text does not do.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from rich import box
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
+import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from maxcosine.experiment.results import Results
 
 WIDE = 110
 """Columns where there is no terminal."""
-
-
-def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDE
-    return console
-
-
-progress_console, console = _console(stderr=True), _console(stderr=False)
 
 MOST_COLUMNS = 5
 """More rules than this are rows of the table, and not columns."""
@@ -39,57 +33,151 @@ SECONDS_BETWEEN_LINES = 5.0
 """Where there is no terminal, so often a line says how far it is."""
 SECONDS_BETWEEN_FRAMES = 0.2
 """And so often on a terminal."""
+SECONDS_TO_MEASURE = 2.0
+"""What is left is not told before it has been measured for so long."""
+
+
+@cache
+def console(*, stderr: bool = False) -> Console:
+    """Where Rich prints to."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = WIDE
+    return made
+
+
+def on_terminal() -> bool:
+    """Whether somebody watches what is going on, on something that can be written over."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def tell(text: str, style: str = "") -> None:
     """Say what is going on."""
-    progress_console.print(Text(text, style=style), soft_wrap=True)
+    if style and on_terminal():
+        console(stderr=True).print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    else:
+        typer.echo(text, err=True)
 
 
-class Download:
+class _Shown:
+    """What is on the screen from the beginning of a `with` to its end."""
+
+    def start(self) -> None:
+        """Nothing is shown before there is something to show."""
+
+    def stop(self) -> None:
+        """Leave the screen as it was."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Download(_Shown):
     """A bar for each file that is fetched; nothing when nothing is."""
 
     def __init__(self) -> None:
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=progress_console,
-        )
+        self._bar: Any = None
         self._tasks: dict[str, Any] = {}
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
+        if self._bar is None:
+            self._bar = _download_bar()
+            self._bar.start()
         if what not in self._tasks:
-            if not self._tasks:
-                self._bar.start()
             self._tasks[what] = self._bar.add_task(what, total=None)
         self._bar.update(self._tasks[what], completed=done, total=total)
 
-    def __enter__(self) -> Download:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._tasks:
+    def stop(self) -> None:
+        if self._bar is not None:
             self._bar.stop()
 
 
-class Watch:
+def _download_bar() -> Any:
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+    )
+
+
+class Watch(_Shown):
     """How far an experiment is, and the mean mistakes of each rule so far."""
 
     def __init__(self, total: int, rules: list[str]) -> None:
+        from maxcosine.experiment.looks import title_of
+
+        self._title_of = title_of
+        self.done, self._total = 0, total
+        self._mistakes: dict[str, int] = dict.fromkeys(rules, 0)
+        self._live: Any = None
+        self._begun = self._told = time.monotonic()
+
+    def add(self, unit: dict[str, Any]) -> None:
+        """One label has been learnt in one order."""
+        self.done += 1
+        for run in unit["runs"]:
+            self._mistakes[run["rule"]] += run["test_mistakes"]
+        now = time.monotonic()
+        if self.done == 1:
+            self._begun = now  # it may have compiled: the others are the measure
+        if self._live is not None:
+            self._bar.advance(self._task)
+            self._live.update(self._frame())
+        elif now - self._told > SECONDS_BETWEEN_LINES:
+            self._told = now
+            parts = [f"{self.done} of {self._total}", *self._left(now)]
+            tell(f"{', '.join(parts)}; mean mistakes so far: {self._best()}")
+
+    def _left(self, now: float) -> list[str]:
+        """How long it still takes, if that is known."""
+        seconds = now - self._begun
+        if seconds < SECONDS_TO_MEASURE:
+            return []
+        return [f"{seconds / (self.done - 1) * (self._total - self.done):.0f} s left"]
+
+    def _best(self) -> str:
+        """The mean mistakes of the best few rules."""
+        means = sorted((total / self.done, self._title_of(rule)) for rule, total in self._mistakes.items())
+        told = ", ".join(f"{title} {mean:.1f}" for mean, title in means[:4])
+        return told if len(means) <= 4 else f"{told}, ..."
+
+    def _frame(self) -> Any:
+        from rich.console import Group
+
+        return Group(self._bar, self._means())
+
+    def _means(self) -> Table:
+        from rich.table import Table
+
+        table = Table(box=None, show_header=False, padding=(0, 2))
+        # The rules side by side while that fits a screen.
+        columns = 4 if len(self._mistakes) > 6 else len(self._mistakes)
+        cells = [f"{self._title_of(rule)} {total / self.done:.1f}" for rule, total in self._mistakes.items()]
+        for start in range(0, len(cells), columns):
+            table.add_row(*cells[start : start + columns])
+        return table
+
+    def start(self) -> None:
+        if not on_terminal():
+            return
         from rich.live import Live
         from rich.progress import (
             BarColumn,
@@ -100,11 +188,6 @@ class Watch:
             TimeRemainingColumn,
         )
 
-        from maxcosine.experiment.figures import title_of
-
-        self._title_of = title_of
-        self.done, self._total = 0, total
-        self._mistakes: dict[str, int] = dict.fromkeys(rules, 0)
         self._bar = Progress(
             TextColumn("learning"),
             BarColumn(),
@@ -113,75 +196,33 @@ class Watch:
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=progress_console,
+            console=console(stderr=True),
         )
-        self._task = self._bar.add_task("learning", total=total)
-        self._live = Live(console=progress_console, refresh_per_second=8, transient=True)
-        self._first = self._told = time.monotonic()
+        self._task = self._bar.add_task("learning", total=self._total)
+        self._live = Live(console=console(stderr=True), refresh_per_second=8, transient=True)
+        self._live.start()
 
-    def add(self, unit: dict[str, Any]) -> None:
-        """One label has been learnt in one order."""
-        self.done += 1
-        if self.done == 1:
-            self._first = time.monotonic()  # it may have compiled: the others are the measure
-        for run in unit["runs"]:
-            self._mistakes[run["rule"]] += run["test_mistakes"]
-        self._bar.advance(self._task)
-        if progress_console.is_terminal:
-            self._live.update(Group(self._bar, self._means()))
-        elif self.done > 1 and time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
-            self._told = time.monotonic()
-            left = (self._told - self._first) / max(1, self.done - 1) * (self._total - self.done)
-            tell(f"{self.done} of {self._total}, {left:.0f} s left; mean mistakes so far: {self._best()}")
-
-    def _best(self) -> str:
-        """The mean mistakes of the best few rules."""
-        means = sorted((total / self.done, self._title_of(rule)) for rule, total in self._mistakes.items())
-        told = ", ".join(f"{title} {mean:.1f}" for mean, title in means[:4])
-        return told if len(means) <= 4 else f"{told}, ..."
-
-    def _means(self) -> Table:
-        table = Table(box=None, show_header=False, padding=(0, 2))
-        # The rules side by side while that fits a screen.
-        columns = 4 if len(self._mistakes) > 6 else len(self._mistakes)
-        cells = [f"{self._title_of(rule)} {total / self.done:.1f}" for rule, total in self._mistakes.items()]
-        for start in range(0, len(cells), columns):
-            table.add_row(*cells[start : start + columns])
-        return table
-
-    def __enter__(self) -> Watch:
-        if progress_console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if progress_console.is_terminal:
+    def stop(self) -> None:
+        if self._live is not None:
             self._live.stop()
 
 
-class TrainingWatch:
+class TrainingWatch(_Shown):
     """How far a training is: examples, progressive error, speed, and what is left."""
 
     def __init__(self) -> None:
         self._begun = self._told = time.monotonic()
-        self._live: Any = None
-        if progress_console.is_terminal:
-            from rich.live import Live
-
-            self._live = Live(console=progress_console, refresh_per_second=5, transient=True)
+        self._live = on_terminal()
 
     def update(self, training: Any) -> None:
         """Some rows have been learnt."""
         now = time.monotonic()
-        if self._live is not None:
-            if now - self._told > SECONDS_BETWEEN_FRAMES:
-                self._told = now
-                self._live.update(Text(self._line(training, now)))
-        elif now - self._told > SECONDS_BETWEEN_LINES:
+        if now - self._told > (SECONDS_BETWEEN_FRAMES if self._live else SECONDS_BETWEEN_LINES):
             self._told = now
-            tell(self._line(training, now))
+            if self._live:
+                _write_over(self._line(training, now))
+            else:
+                tell(self._line(training, now))
 
     def _line(self, training: Any, now: float) -> str:
         status, source = training.status, training.stream.source
@@ -205,43 +246,48 @@ class TrainingWatch:
             parts.append(f"{left / speed:.0f} s left")
         return ", ".join(parts)
 
-    def __enter__(self) -> TrainingWatch:
-        if self._live is not None:
-            self._live.start()
-        return self
+    def stop(self) -> None:
+        if self._live:
+            _write_over("")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
+
+def _write_over(text: str) -> None:
+    """Put one line of the terminal in the place of what is there."""
+    # A line as wide as the terminal would go on in the next, and could not be taken back.
+    sys.stderr.write(f"\r{text[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+    sys.stderr.flush()
+
+
+def _show_pairs(rows: dict[str, str | None]) -> None:
+    """Names, and beside them what there is to say."""
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        if value:
+            typer.echo(f"{name:{width}}  {value}")
 
 
 def show_outcome(outcome: dict[str, Any]) -> None:
     """What a training came to."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     classes = outcome["classes"]
     shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
     speed = outcome["megabytes_per_second"]
-    rows = {
-        "examples": f"{outcome['examples']:,}",
-        "classes": f"{len(classes)}: {shown}",
-        "features": f"{outcome['features']:,}",
-        "rule": outcome["rule"],
-        "progressive error": f"{outcome['progressive_error']:.3%}",
-        "test error": f"{outcome['test_error']:.3%}" if outcome.get("test_error") is not None else None,
-        "updates": f"{int(np.sum(outcome['updates'])):,}",
-        "margin ceiling": _numbers(outcome["margin_ceiling"]),
-        "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
-        "speed": f"{outcome['examples_per_second']:,.0f} examples/s"
-        + (f", {speed:.0f} MB/s" if speed is not None else ""),
-        "time": f"{outcome['seconds']:.2f} s",
-        "model": outcome["model"],
-    }
-    for name, value in rows.items():
-        if value is not None:
-            table.add_row(name, value)
-    console.print(table)
+    _show_pairs(
+        {
+            "examples": f"{outcome['examples']:,}",
+            "classes": f"{len(classes)}: {shown}",
+            "features": f"{outcome['features']:,}",
+            "rule": outcome["rule"],
+            "progressive error": f"{outcome['progressive_error']:.3%}",
+            "test error": f"{outcome['test_error']:.3%}" if outcome.get("test_error") is not None else None,
+            "updates": f"{int(np.sum(outcome['updates'])):,}",
+            "margin ceiling": _numbers(outcome["margin_ceiling"]),
+            "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
+            "speed": f"{outcome['examples_per_second']:,.0f} examples/s"
+            + (f", {speed:.0f} MB/s" if speed is not None else ""),
+            "time": f"{outcome['seconds']:.2f} s",
+            "model": outcome["model"],
+        }
+    )
     for line in outcome["first_bad_lines"]:
         tell(f"skipped {line}")
 
@@ -256,16 +302,20 @@ def show(results: Results) -> None:
     """The table of an experiment, and what it says."""
     from maxcosine.experiment.verdict import verdict
 
-    console.print(_mistakes_table(results))
+    console().print(_mistakes_table(results))
     for paragraph in verdict(results):
-        console.print(Text(paragraph))
-        console.print()
+        console().print(paragraph, markup=False, highlight=False)
+        console().print()
 
 
 def _mistakes_table(results: Results) -> Table:
     """Labels by rules with the best in bold; rules by labels if there are many rules."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     from maxcosine.experiment import statistics
-    from maxcosine.experiment.figures import title_of
+    from maxcosine.experiment.looks import title_of
 
     means, spreads = statistics.means(results), statistics.spreads(results)
     ranks, wins = statistics.mean_ranks(results), statistics.wins(results)
@@ -283,7 +333,7 @@ def _mistakes_table(results: Results) -> Table:
 
     def narrow(value: float, is_best: bool) -> Text:
         # A terminal of 80 columns has no room for stars, and needs none: it shows what is bold.
-        return cell(f"{value:.0f}", is_best)[: -1 if console.is_terminal else None]
+        return cell(f"{value:.0f}", is_best)[: -1 if console().is_terminal else None]
 
     if len(results.rules) > MOST_COLUMNS:
         table.padding = (0, 1, 0, 0)
@@ -315,6 +365,9 @@ def _mistakes_table(results: Results) -> Table:
 
 def show_evaluation(found: dict[str, Any]) -> None:
     """How well a model predicts."""
+    from rich import box
+    from rich.table import Table
+
     summary = [f"{found['examples']:,} examples"]
     if found["error"] is not None:
         summary.append(f"error {found['error']:.3%}")
@@ -322,7 +375,7 @@ def show_evaluation(found: dict[str, Any]) -> None:
         summary.append(f"AUC {found['auc']:.4f}")
     if found["bad_lines"]:
         summary.append(f"{found['bad_lines']:,} bad lines skipped")
-    console.print(Text(", ".join(summary), style="bold"))
+    console().print(", ".join(summary), style="bold", markup=False, highlight=False)
     n_known = len(found["precision"])
     shown = found["classes"][:n_known][:MOST_CONFUSED]
     table = Table(title="label, and as what it was predicted", box=box.SIMPLE_HEAD, title_justify="left")
@@ -335,7 +388,7 @@ def show_evaluation(found: dict[str, Any]) -> None:
         known = k < n_known
         measures = [_percent(found[name][k]) if known else "unknown" for name in ("precision", "recall")]
         table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][: len(shown)]), *measures)
-    console.print(table)
+    console().print(table)
     if n_known > MOST_CONFUSED:
         tell(f"{n_known - MOST_CONFUSED} more classes are left out here; --json has all")
 
@@ -352,7 +405,7 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
     features, classes = found["features"], found["classes"]
     parameters = ", ".join(f"{name} = {value:g}" for name, value in found["parameters"].items())
     shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
-    rows = {
+    rows: dict[str, str | None] = {
         "rule": found["rule"]
         + (f" ({parameters})" if parameters else "")
         + (", averaged" if found["averaged"] else ""),
@@ -369,19 +422,11 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
         )
         if "examples" in trained:
             rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in rows.items():
-        if value:
-            table.add_row(name, value)
-    console.print(table)
-    console.print()
-    console.print(Text(str(certificate)), soft_wrap=True)
+    _show_pairs(rows)
+    typer.echo(f"\n{certificate}")
     for title, heaviest in list(found["heaviest"].items())[:MOST_CONFUSED]:
         if heaviest:
-            console.print(Text(f"\nheaviest features for {title}"))
-            weights = Table(box=box.SIMPLE_HEAD)
-            weights.add_column("feature")
-            weights.add_column("weight", justify="right")
-            for name, weight in heaviest:
-                weights.add_row(name, f"{weight:+.4g}")
-            console.print(weights)
+            typer.echo(f"\nheaviest features for {title}\n")
+            width = max(len("feature"), *(len(name) for name, _ in heaviest))
+            for name, weight in [("feature", "weight"), *((name, f"{w:+.4g}") for name, w in heaviest)]:
+                typer.echo(f"  {name:{width}}  {weight:>10}")

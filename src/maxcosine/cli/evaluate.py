@@ -6,17 +6,11 @@ import json as json_module
 
 import typer
 
-from maxcosine.cli.options import Data, Format, FormatOption, Json, ModelPath, OnBad, OnBadOption, Threads
+from maxcosine.cli.options import Data, Json, ModelPath, Reading, one_by_one
 
 
-def evaluate(
-    model: ModelPath,
-    data: Data,
-    format: FormatOption = Format.auto,
-    on_bad: OnBadOption = OnBad.error,
-    threads: Threads = None,
-    json: Json = False,
-) -> None:
+@one_by_one
+def evaluate(model: ModelPath, data: Data, reading: Reading, json: Json = False) -> None:
     """Error, confusion matrix, precision and recall of each class, and for two classes the area under the ROC
     curve.
 
@@ -29,15 +23,7 @@ def evaluate(
     from maxcosine.stream.evaluation import Evaluation, stream_for
 
     loaded = model_file.load(model)
-    stream = stream_for(
-        loaded.model,
-        loaded.provenance,
-        data,
-        format=format.value,
-        on_bad=on_bad.value,
-        threads=threads,
-        labelled=True,
-    )
+    stream = stream_for(loaded.model, loaded.provenance, data, **reading.of_stream(), labelled=True)
     found = Evaluation.of(loaded.model, stream).as_dict()
     if json:
         typer.echo(json_module.dumps(found))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxcosine.cli.options import Json, ModelPath, plain
+from maxcosine.cli.options import Json, ModelPath
 
 
 def inspect(
@@ -33,6 +33,7 @@ def inspect(
 
 def described(loaded: Any, top: int) -> dict[str, Any]:
     """All that there is to say about a model, for JSON."""
+    from maxcosine.stream.evaluation import plain
     from maxcosine.stream.learner import text_of
 
     model = loaded.model

@@ -8,21 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from maxcosine.cli.options import BadLines, Data, Format, FormatOption, ModelPath, OnBad, OnBadOption, Threads
+from maxcosine.cli.options import BadLines, Data, ModelPath, Reading, one_by_one
 
 
+@one_by_one
 def predict(
     model: ModelPath,
     data: Data,
+    reading: Reading,
     scores: Annotated[bool, typer.Option("--scores", help="The scores of all classes, too.")] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output."),
     ] = None,
-    format: FormatOption = Format.auto,
-    on_bad: OnBadOption = OnBad.error,
     bad_lines: BadLines = None,
-    threads: Threads = None,
 ) -> None:
     """Print the predicted label of each example, one a line, in the order of the data.
 
@@ -47,15 +46,7 @@ def predict(
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))
-        stream = stream_for(
-            loaded.model,
-            loaded.provenance,
-            data,
-            format=format.value,
-            on_bad=on_bad.value,
-            bad_lines=kept,
-            threads=threads,
-        )
+        stream = stream_for(loaded.model, loaded.provenance, data, **reading.of_stream(), bad_lines=kept)
         labels = [text_of(label) for label in loaded.model.classes.tolist()]
         for part in scored(loaded.model, stream):
             lines = [labels[code] for code in part.predicted.tolist()]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import os
-import shlex
-import sys
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -15,23 +12,17 @@ import typer
 
 from maxcosine.cli.options import (
     BadLines,
-    Bits,
     Data,
-    Exact,
-    Format,
-    FormatOption,
+    Examples,
     Json,
-    Log1p,
-    Normalize,
-    NormalizeOption,
-    OnBad,
-    OnBadOption,
-    Threads,
-    plain,
-    stream_options,
+    Reading,
+    check_outputs,
+    command_line,
+    one_by_one,
 )
 
 if TYPE_CHECKING:
+    from maxcosine.cli.display import TrainingWatch
     from maxcosine.stream.training import Training
 
 
@@ -40,9 +31,12 @@ class Multiclass(StrEnum):
     joint = "joint"
 
 
+@one_by_one
 def train(
     data: Data,
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the model.")],
+    reading: Reading,
+    examples: Examples,
     rule: Annotated[
         str | None,
         typer.Option(help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...", show_default="mcp"),
@@ -58,14 +52,9 @@ def train(
     ] = Multiclass.ovr,
     intercept: Annotated[bool, typer.Option(help="Learn a constant, too.")] = True,
     passes: Annotated[int, typer.Option(min=1, help="How many times to go through the data.")] = 1,
-    format: FormatOption = Format.auto,
-    bits: Bits = 0,
-    exact: Exact = False,
     keep_names: Annotated[
         bool, typer.Option("--keep-names", help="Remember the names of hashed features, for inspect.")
     ] = False,
-    normalize: NormalizeOption = Normalize.none,
-    log1p: Log1p = False,
     float64: Annotated[bool, typer.Option("--float64", help="Weights of double precision.")] = False,
     test: Annotated[
         str | None, typer.Option(metavar="FILE", help="Count mistakes on these examples afterwards.")
@@ -90,9 +79,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint, at the exact example.")
     ] = False,
-    on_bad: OnBadOption = OnBad.error,
     bad_lines: BadLines = None,
-    threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Learn a model from files, in one pass.
@@ -105,29 +92,24 @@ def train(
     maxcosine train 'day-*.vw' --model ads.model --rule pa1 --param C=0.1 --bits 22 --average
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     """
-    from maxcosine.cli.display import TrainingWatch, show_outcome, tell
-    from maxcosine.stream.training import Aside, Training, clear_remains
+    from maxcosine.cli.display import TrainingWatch, show_outcome
+    from maxcosine.stream.training import Aside, Training, streams
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know what to go on from")
-    options = stream_options(format, bits, exact, normalize, log1p, float64)
+    options = {
+        "format": reading.format.value,
+        **examples.of_stream(),
+        "dtype": "float64" if float64 else "float32",
+    }
     learner, start_from = _learner(rule, param or [], average, multiclass, intercept, init, options)
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
-    _check_outputs(outputs, data, test)
-    asides = {
-        role: Aside(path, checkpoint, role)
-        for role, path in (("predictions", predictions), ("bad_lines", bad_lines))
-        if path is not None
-    }
-
-    def on_rows(training: Training, codes: Any, predicted: Any) -> None:
-        if predictions is not None and not training.status.passes:
-            asides["predictions"].write(_lines(training.model, predicted))
-        watch.update(training)
-
+    check_outputs(outputs, [*data, *([test] if test else [])])
+    asides = {"predictions": predictions, "bad_lines": bad_lines}
+    watch = TrainingWatch()
     training = Training(
-        _stream_maker(data, options, threads, on_bad.value, keep_names),
+        streams(data, **{**reading.of_stream(), **options}, keep_names=keep_names),
         learner,
         passes=passes,
         checkpoint=checkpoint,
@@ -140,34 +122,48 @@ def train(
             "intercept": intercept,
             "passes": passes,
             "init": start_from,
-            "on_bad": on_bad.value,
+            "on_bad": reading.on_bad.value,
             "keep_names": keep_names,
-            "predictions": predictions is not None,
-            "bad_lines": bad_lines is not None,
+            **{role: path is not None for role, path in asides.items()},
             **options,
         },
-        asides=asides,
-        on_rows=on_rows,
+        asides={role: Aside(path, checkpoint, role) for role, path in asides.items() if path is not None},
+        on_rows=lambda training, codes, predicted: watch.update(training),
     )
-    begun = time.perf_counter()
-    try:
-        with TrainingWatch() as watch:
-            if resume:
-                for path in outputs.values():
-                    clear_remains(path)
-            if resume and not training.resume():
-                tell(f"there is no checkpoint {checkpoint} yet: starting afresh")
-            training.run()
-        outcome = _finish(training, model, time.perf_counter() - begun)
-    except KeyboardInterrupt:
-        tell(f"interrupted after {training.status.examples:,} examples; {_how_to_go_on(checkpoint)}")
-        raise
+    seconds = _learn(training, watch, model, list(outputs.values()) if resume else None)
+    outcome = {"model": str(model), **training.as_dict(seconds)}
     if test is not None:
-        outcome |= _tested(training, test, threads)
+        outcome |= _tested(training, test, reading.threads)
     if json:
         typer.echo(json_module.dumps(outcome))
     else:
         show_outcome(outcome)
+
+
+def _learn(training: Training, watch: TrainingWatch, model: Path, resumed: list[Path] | None) -> float:
+    """Learn, and write the model; returns how long that took.
+
+    `resumed` are the files that a training was writing when it was interrupted.
+    """
+    from maxcosine import model_file
+    from maxcosine.cli.display import tell
+    from maxcosine.stream.training import clear_remains
+
+    begun = time.perf_counter()
+    try:
+        for path in resumed or []:
+            clear_remains(path)
+        if resumed is not None and not training.resume():
+            tell(f"there is no checkpoint {training.checkpoint} yet: starting afresh")
+        with watch:
+            training.run()
+        seconds = time.perf_counter() - begun
+        model_file.save(training.model, model, provenance=training.provenance(command_line(), seconds))
+    except KeyboardInterrupt:
+        told = f"interrupted after {training.status.examples:,} examples"
+        tell(f"{told}; {_how_to_go_on(training.checkpoint)}")
+        raise
+    return seconds
 
 
 def _how_to_go_on(checkpoint: Path | None) -> str:
@@ -192,13 +188,14 @@ def _learner(
 
     from maxcosine import model_file
     from maxcosine.rules import RULES
+    from maxcosine.stream.evaluation import read_as
     from maxcosine.stream.learner import Settings, StreamLearner
 
     loaded = None if init is None else model_file.load(init)
     if loaded is not None:
         _check_stays(loaded.model, rule, params, average, multiclass, options)
         rule = loaded.model.rule.name
-        _read_alike(loaded, options)
+        options.update(read_as(loaded.model, loaded.provenance))
     name = rule or "mcp"
     if name not in RULES:
         raise ValueError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
@@ -253,108 +250,8 @@ def _check_stays(
             )
 
 
-def _read_alike(loaded: Any, options: dict[str, Any]) -> None:
-    """Read data as those of a model were read."""
-    features, then = loaded.model.features, (loaded.provenance or {}).get("options", {})
-    options.update(
-        bits=features.bits or 0,
-        exact=features.keyed,
-        dtype=str(loaded.model.heads.dtype),
-        normalize=then.get("normalize", options["normalize"]),
-        log1p=then.get("log1p", options["log1p"]),
-    )
-
-
-def _check_outputs(outputs: dict[str, Path], data: list[str], test: str | None) -> None:
-    """Refuse early what could not be written, or would take the place of something else."""
-    from maxcosine import files
-    from maxcosine.stream.source import expand
-
-    known = {os.path.realpath(name): "an input" for name in expand([*data, *([test] if test else [])])}
-    for name, path in outputs.items():
-        files.refuse_folder(path)
-        real = os.path.realpath(path)
-        if real in known:
-            raise ValueError(f"--{name} {path} is {known[real]}, too; name another file")
-        known[real] = f"--{name}"
-        folder = path.parent
-        if folder.exists() and not os.access(folder, os.W_OK):
-            raise PermissionError(f"--{name} {path}: nothing may be written in {folder}; name another folder")
-
-
-def _stream_maker(
-    data: list[str], options: dict[str, Any], threads: int | None, on_bad: str, keep_names: bool
-) -> Any:
-    """Streams of the data, from a place on."""
-    import numpy as np
-
-    from maxcosine.engine.heads import LIMITS
-    from maxcosine.stream.chunks import Stream
-
-    limits = LIMITS[np.dtype(options["dtype"])]
-
-    def new_stream(start: Any) -> Stream:
-        return Stream(
-            data,
-            **options,
-            threads=threads,
-            on_bad=on_bad,
-            labelled=True,
-            limits=(limits.low_sq_x, limits.high_sq_x),
-            keep_names=keep_names,
-            start=start,
-        )
-
-    return new_stream
-
-
-def _lines(model: Any, predicted: Any) -> bytes:
-    from maxcosine.stream.learner import text_of
-
-    labels = [f"{text_of(label)}\n" for label in model.classes.tolist()]
-    return "".join([labels[code] for code in predicted.tolist()]).encode()
-
-
 def _tested(training: Training, test: str, threads: int | None) -> dict[str, Any]:
     from maxcosine.stream.evaluation import count_mistakes
 
     mistakes, n = count_mistakes(training.model, training.stream, [test], threads)
     return {"test_examples": n, "test_error": mistakes / n if n else None}
-
-
-def _finish(training: Training, path: Path, seconds: float) -> dict[str, Any]:
-    """Write the model, and tell what came out."""
-    from maxcosine import __version__, model_file
-    from maxcosine.stream.learner import text_of
-
-    model, status = training.model, training.status
-    certificate = model.certificate()
-    provenance = {
-        "command": shlex.join(["maxcosine", *sys.argv[1:]]),
-        "data": training.data,
-        "versions": {"maxcosine": __version__},
-        "examples": status.examples,
-        "progressive_mistakes": status.wrong,
-        "bad_lines": status.bad,
-        "passes": status.passes,
-        "seconds": seconds,
-        "options": training.options,
-    }
-    model_file.save(model, path, provenance=provenance)
-    return {
-        "model": str(path),
-        "examples": status.examples,
-        "resumed_at": training.resumed_at,
-        "classes": [text_of(label) for label in model.classes.tolist()],
-        "features": model.features.n_features,
-        "rule": model.rule.name,
-        "progressive_error": status.wrong / max(1, status.judged),
-        "bad_lines": status.bad,
-        "first_bad_lines": training.stream.first_bad,
-        "updates": plain(certificate.updates),
-        "bound": plain(certificate.bound),
-        "margin_ceiling": plain(certificate.margin_ceiling),
-        "seconds": seconds,
-        "examples_per_second": (status.examples - training.resumed_at) / seconds,
-        "megabytes_per_second": training.read_bytes / seconds / 1e6 if training.read_bytes else None,
-    }

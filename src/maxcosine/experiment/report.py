@@ -1,35 +1,18 @@
-"""A results file as one page of HTML, to be read anywhere: everything is inside, and nothing is asked for.
-
-Figures are there twice: as pictures, for paper and for readers without scripts, and as specifications, which
-scripts draw in the colours of the reader's choice.
-"""
+"""A results file as one page of HTML."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
-from importlib.resources import files as resources
 from pathlib import Path
-from string import Template
 
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiment.figures import (
-    ALL,
-    ALL_LABELS,
-    Figure,
-    colour_of,
-    default_rules,
-    figures,
-    renderer,
-    signed,
-    title_of,
-)
+from maxcosine.experiment.charts import ALL, Figure
+from maxcosine.experiment.figures import ALL_LABELS, default_rules, figures, signed
+from maxcosine.experiment.looks import named, title_of
+from maxcosine.experiment.page import Cell, Page, chooser, duration, figure_of, table
 from maxcosine.experiment.results import Results
 from maxcosine.experiment.statistics import (
     CONFIDENCE,
@@ -52,65 +35,27 @@ def write(results: Results, path: str | Path) -> None:
 def page(results: Results) -> str:
     """The report as HTML."""
     drawn = figures(results)
-    vega, script = _for_script(renderer().javascript_bundle()), _part("report.js")
-    return Template(_part("report.html")).substitute(
-        policy=escape(_policy(vega, script)),
-        title=escape(_title(results)),
-        style=_part("report.css"),
-        run=escape(_run(results)),
-        verdict="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in verdict(results)),
-        numbers="\n".join(_number(*number) for number in _numbers(results)),
-        figures=_figures(results, drawn),
-        tables="\n".join(_tables(results)),
-        command=escape(results.command or "not written down"),
-        facts="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in _facts(results)),
-        data=_data(results, drawn),
-        vega=vega,
-        script=script,
-    )
-
-
-def _part(name: str) -> str:
-    return resources(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-# --- what a page is allowed ------------------------------------------------------------------
-
-
-def _policy(*scripts: str) -> str:
-    """No request of any kind, and no script but these."""
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _for_script(code: str) -> str:
-    """JavaScript that does not end its element."""
-    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _data(results: Results, drawn: Sequence[Figure]) -> str:
-    content = {
-        "figures": {figure.name: {"spec": figure.spec, "alt": figure.alt} for figure in drawn},
-        "label": ALL,
-        "shown": [title_of(rule) for rule in default_rules(results)],
-    }
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")  # nothing in it is a tag, whatever a label is called
+    return Page(
+        kind="maxcosine experiment",
+        title=_title(results),
+        run=_run(results),
+        verdict=verdict(results),
+        numbers=_numbers(results),
+        figures=drawn,
+        laid_out=_figures(results, drawn),
+        shown=default_rules(results),
+        tables=_tables(results),
+        again="The same command on the same data finds the same counts, to the last.",
+        command=results.command or "not written down",
+        facts=_facts(results),
+    ).html()
 
 
 # --- words and numbers -----------------------------------------------------------------------
 
 
 def _title(results: Results) -> str:
-    titles = [title_of(rule) for rule in results.rules]
-    if len(titles) > 3:
-        titles = [f"{len(titles)} rules"]
-    who = " and ".join([", ".join(titles[:-1]), titles[-1]] if len(titles) > 1 else titles)
-    return f"{who} on {_dataset(results)}"
+    return f"{named(results.rules)} on {_dataset(results)}"
 
 
 def _dataset(results: Results) -> str:
@@ -142,18 +87,7 @@ def _numbers(results: Results) -> Iterable[tuple[str, str, str]]:
             f"{mean_ranks(results)[rule]:.3g}",
             f"{title_of(rule)}, of {len(results.rules)} rules",
         )
-    yield "Runs", f"{len(results.runs):,}", f"in {_duration(results.seconds)}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
-
-
-def _number(name: str, value: str, detail: str) -> str:
-    return (
-        f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>'
-        f'<dd class="detail">{escape(detail)}</dd></div>'
-    )
+    yield "Runs", f"{len(results.runs):,}", f"in {duration(results.seconds)}"
 
 
 def _facts(results: Results) -> Iterable[tuple[str, str]]:
@@ -178,7 +112,7 @@ def _figures(results: Results, drawn: Sequence[Figure]) -> str:
     counts = [_figure(results, figure) for figure in drawn if figure.name in _COUNTS]
     curves = [_figure(results, figure) for figure in drawn if figure.name not in _COUNTS]
     if curves:
-        curves = [_chooser(results), '<div class="curves">', *curves, "</div>"]
+        curves = [chooser(results.rules, default_rules(results)), '<div class="curves">', *curves, "</div>"]
     return "\n".join(counts + curves)
 
 
@@ -186,16 +120,7 @@ _COUNTS = ("mistakes", "paired")
 
 
 def _figure(results: Results, figure: Figure) -> str:
-    picture = base64.b64encode(renderer().vegalite_to_svg(figure.spec).encode()).decode()
-    select = _select(results) if len(figure.alt) > 1 else ""
-    return f"""<figure>
-<div class="top"><h3>{escape(figure.title)}</h3>{select}</div>
-<figcaption>{escape(figure.caption)}</figcaption>
-<div class="box">
-<img class="static" alt="{escape(figure.alt[ALL])}" src="data:image/svg+xml;base64,{picture}">
-<div class="chart" id="chart-{figure.name}"></div>
-</div>
-</figure>"""
+    return figure_of(figure, _select(results) if len(figure.alt) > 1 else "")
 
 
 def _select(results: Results) -> str:
@@ -207,63 +132,7 @@ def _select(results: Results) -> str:
     )
 
 
-def _chooser(results: Results) -> str:
-    """Which rules' curves to draw."""
-    boxes = []
-    for rule in results.rules:
-        title, checked = escape(title_of(rule)), " checked" if rule in default_rules(results) else ""
-        boxes.append(
-            f'<label><input type="checkbox" autocomplete="off" value="{title}"{checked}>'
-            f'<span class="swatch" style="background:{colour_of(rule)}"></span>{title}</label>'
-        )
-    return f'<fieldset class="scripted-only"><legend>Curves of</legend><div>{"".join(boxes)}</div></fieldset>'
-
-
 # --- tables ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What is read, and what is sorted by."""
-
-    text: str
-    value: float | str
-    detail: str = ""
-    best: bool = False
-
-    def html(self, tag: str = "td") -> str:
-        scope = ' scope="row"' if tag == "th" else ""
-        best = ' class="best"' if self.best else ""
-        detail = f" <small>{escape(self.detail)}</small>" if self.detail else ""
-        return (
-            f'<{tag}{scope}{best} data-value="{escape(str(self.value))}">{escape(self.text)}{detail}</{tag}>'
-        )
-
-
-def _table(
-    title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], foot: Sequence[Cell] = ()
-) -> str:
-    """A table that can be sorted by each of its columns; what is at its foot stays there."""
-    head = "".join(
-        f'<th scope="col"><button type="button">{escape(column)}</button></th>' for column in columns
-    )
-    body = "\n".join(_table_row(row) for row in rows)
-    below = f"<tfoot>{_table_row(foot)}</tfoot>" if foot else ""
-    return f"""<h3>{escape(title)}</h3>
-<p class="note">{escape(note)}</p>
-<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}">
-<table aria-label="{escape(title)}">
-<thead><tr>{head}</tr></thead>
-<tbody>
-{body}
-</tbody>{below}
-</table>
-</div>"""
-
-
-def _table_row(cells: Sequence[Cell]) -> str:
-    first, *others = cells
-    return f"<tr>{first.html('th')}{''.join(cell.html() for cell in others)}</tr>"
 
 
 def _tables(results: Results) -> Iterable[str]:
@@ -295,7 +164,7 @@ def _rules_table(results: Results) -> str:
         ]
         title = title_of(rule)
         rows.append([Cell(title, title), *(Cell(f"{x:{form}}", x, best=best) for x, form, best in numbers)])
-    return _table(
+    return table(
         "The rules",
         "Means over labels and orders; wins: labels with the fewest mistakes in the mean; rank 1 is best.",
         ["rule", "test mistakes", "wins", "mean rank", "mistakes while learning", "updates"],
@@ -330,11 +199,11 @@ def _mistakes_table(results: Results) -> str:
     if len(rules) <= len(labels):
         columns = ["label", *(rule.text for rule in rules)]
         rows = [[label, *row] for label, row in zip(labels, zip(*cells, strict=True), strict=True)]
-        return _table("Test mistakes", note, columns, rows, [Cell("mean", ""), *totals])
+        return table("Test mistakes", note, columns, rows, [Cell("mean", ""), *totals])
     columns = ["rule", "mean", *(label.text for label in labels)]
     rows = [[rule, total, *row] for rule, total, row in zip(rules, totals, cells, strict=True)]
     rows.sort(key=lambda row: float(row[1].value))
-    return _table("Test mistakes", note, columns, rows)
+    return table("Test mistakes", note, columns, rows)
 
 
 def _differences_table(results: Results, title: str, found: Sequence[Difference]) -> str:
@@ -352,7 +221,7 @@ def _differences_table(results: Results, title: str, found: Sequence[Difference]
         ]
         rows.append(row)
     rule = title_of(focus(results))
-    return _table(
+    return table(
         title,
         f"Test mistakes of {rule} minus those of the other rule, in the mean; below zero {rule} is better. "
         "p is of Wilcoxon's signed-rank test, corrected after Holm.",

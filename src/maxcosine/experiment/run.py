@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxcosine.experiment.journal import Journal, check_same
 from maxcosine.experiment.protocol import Laboratory, Protocol
 from maxcosine.experiment.results import BadResults, Results, Run, mean_curves
+from maxcosine.experiment.surroundings import processor, versions
 
 if TYPE_CHECKING:
     from maxcosine.experiment.datasets import Dataset
@@ -66,11 +65,10 @@ def run(
             "bucket_size": laboratory.bucket_size,
             "seed": protocol.seed,
         },
-        versions={name: version(name) for name in ("maxcosine", "numpy", "scipy", "numba")},
+        versions=versions(),
         command=command,
         started=started.isoformat(timespec="seconds"),
     )
-    results.versions["python"] = platform.python_version()
     jobs = jobs or os.cpu_count() or 1
     results.machine = {"processor": processor(), "processors": os.cpu_count(), "jobs": jobs}
     identity = {
@@ -114,12 +112,3 @@ def _finished(path: str | Path, identity: dict[str, Any]) -> Results | None:
     if not results.runs:
         raise BadResults(f"{path} holds no runs; leave out --resume to begin anew")
     return results
-
-
-def processor() -> str:
-    """What the machine calls its processor."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from maxcosine.experiment.figures import title_of
+from maxcosine.experiment.looks import title_of
 from maxcosine.experiment.results import Results
 from maxcosine.experiment.statistics import Difference, differences, focus, mean_ranks, means, wins
 

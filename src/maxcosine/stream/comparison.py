@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from maxcosine.model import Model
 from maxcosine.rule import Rule
 from maxcosine.stream.chunks import Rows, Stream
+from maxcosine.stream.evaluation import plain
 from maxcosine.stream.learner import Settings, StreamLearner, matrix, text_of
+from maxcosine.stream.training import no_example
 
 
 @dataclass
@@ -21,23 +23,35 @@ class Contestant:
 
     learner: StreamLearner
     wrong: int = 0
+    wrong_at: list[int] = field(default_factory=list)
+    """Mistakes by each mark of the comparison."""
     test_wrong: int = 0
     seconds: float = 0.0
+
+    def learn(self, stream: Stream, rows: Rows, marks: np.ndarray) -> None:
+        """Learn rows, and note how many were wrong, also by those that have these numbers."""
+        started = time.perf_counter()
+        predicted = self.learner.learn(stream, rows)
+        self.seconds += time.perf_counter() - started
+        wrong = self.wrong + np.cumsum(predicted != self.learner.codes_of(rows))
+        self.wrong_at += wrong[marks].tolist()
+        self.wrong = int(wrong[-1])
 
     def as_dict(self, examples: int, test_examples: int) -> dict[str, Any]:
         """What it came to, for JSON."""
         model = self.learner.model
         assert model is not None
         certificate = model.certificate()
-        ceilings = np.ravel(certificate.margin_ceiling).tolist()
         return {
             "rule": model.rule.name,
             "average": model.heads.average,
             "progressive_error": self.wrong / max(1, examples),
             "test_error": self.test_wrong / test_examples if test_examples else None,
             "updates": int(np.sum(certificate.updates)),
-            "margin_ceilings": [one if math.isfinite(one) else None for one in ceilings],
+            "bounds": plain(np.ravel(certificate.bound)),
+            "margin_ceilings": plain(np.ravel(certificate.margin_ceiling)),
             "seconds": self.seconds,
+            "progressive_mistakes": self.wrong_at,
         }
 
 
@@ -47,6 +61,8 @@ class Comparison:
 
     contestants: Sequence[Contestant]
     examples: int = 0
+    marks: list[int] = field(default_factory=list)
+    """After so many examples mistakes are noted: ever more apart, and the last one."""
     test_examples: int = 0
 
     @classmethod
@@ -63,20 +79,25 @@ class Comparison:
         self,
         stream: Stream,
         held_out: int | None = None,
-        on_rows: Callable[[int], None] = lambda examples: None,
     ) -> None:
         """Every rule learns the stream; with `held_out`, all but every so many-th example."""
         number = 0
         for rows in stream.rows():
             learnt = taken(rows, _held_out(number, len(rows), held_out, wanted=False))
             number += len(rows)
+            if not len(learnt):
+                continue
+            marks = _MARKS[(self.examples < _MARKS) & (self.examples + len(learnt) >= _MARKS)]
             for contestant in self.contestants:
-                started = time.perf_counter()
-                predicted = contestant.learner.learn(stream, learnt)
-                contestant.seconds += time.perf_counter() - started
-                contestant.wrong += int(np.count_nonzero(predicted != contestant.learner.codes_of(learnt)))
+                contestant.learn(stream, learnt, marks - self.examples - 1)
+            self.marks += marks.tolist()
             self.examples += len(learnt)
-            on_rows(self.examples)
+        if not self.examples:
+            raise no_example(stream)
+        if self.examples not in self.marks:
+            self.marks.append(self.examples)
+            for contestant in self.contestants:
+                contestant.wrong_at.append(contestant.wrong)
 
     def test(self, stream: Stream, held_out: int | None = None) -> None:
         """Every rule is tested on the stream, or on those of its examples that were held out."""
@@ -101,8 +122,22 @@ class Comparison:
         return {
             "examples": self.examples,
             "test_examples": self.test_examples,
+            "classes": [text_of(label) for label in self._model.classes.tolist()],
+            "features": self._model.features.n_features,
+            "marks": self.marks,
             "rules": sorted(rules, key=lambda one: one[by]),
         }
+
+    @property
+    def _model(self) -> Model:
+        """One of the models: all have the same classes and features."""
+        model = self.contestants[0].learner.model
+        assert model is not None
+        return model
+
+
+# About ten to each power of ten.
+_MARKS = np.unique(np.round(10.0 ** np.arange(0.0, 15.0, 0.1)).astype(np.int64))
 
 
 def _held_out(first: int, n: int, every: int | None, *, wanted: bool) -> np.ndarray:

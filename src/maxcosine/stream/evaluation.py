@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,17 +54,18 @@ def stream_for(
     model: Model, provenance: dict[str, Any] | None, inputs: Sequence[str], **options: Any
 ) -> Stream:
     """A stream read as the one that the model was learnt from."""
-    then = (provenance or {}).get("options", {})
-    features = model.features
-    return Stream(
-        inputs,
-        bits=features.bits or 0,
-        exact=features.keyed,
-        dtype=model.heads.dtype,
-        normalize=then.get("normalize"),
-        log1p=bool(then.get("log1p", False)),
-        **options,
-    )
+    return Stream(inputs, **read_as(model, provenance), **options)
+
+
+def read_as(model: Model, provenance: dict[str, Any] | None) -> dict[str, Any]:
+    """How the data of a model were read, as far as it is known, for more of them."""
+    features, then = model.features, (provenance or {}).get("options", {})
+    return {
+        "bits": features.bits or 0,
+        "exact": features.keyed,
+        "dtype": str(model.heads.dtype),
+        **{name: then[name] for name in ("normalize", "log1p") if name in then},
+    }
 
 
 @dataclass
@@ -166,6 +168,14 @@ class Ranking:
             return None
         below = np.cumsum(negatives) - negatives / 2.0
         return float((positives * below).sum() / pairs)
+
+
+def plain(value: Any) -> Any:
+    """A number or an array as JSON has it, where nothing is infinite."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -10,7 +10,7 @@ import fcntl
 import glob
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine import files, model_file
+from maxcosine import __version__, files, model_file
 from maxcosine.engine import BadRow, BadStep
+from maxcosine.engine.heads import LIMITS
 from maxcosine.model import Model
 from maxcosine.stream.chunks import Rows, Stream
-from maxcosine.stream.learner import StreamLearner
+from maxcosine.stream.evaluation import plain
+from maxcosine.stream.learner import StreamLearner, text_of
 from maxcosine.stream.source import STANDARD_INPUT, Place, StreamError, described
 
 
@@ -129,7 +131,7 @@ class Training:
         self.read_bytes = 0
         """In the passes of this run that are finished."""
         self.asides = asides or {}
-        """By their role; bad lines go to the one called "bad_lines"."""
+        """By their role: "bad_lines", and "predictions", of each example before it was learnt."""
         self._lengths: dict[str, int] = {}
         self.stream = new_stream(Place())
         if passes > 1 and STANDARD_INPUT in self.stream.source.names:
@@ -139,9 +141,7 @@ class Training:
     @property
     def model(self) -> Model:
         if self.learner.model is None:
-            raise StreamError(
-                f"there is no example in {', '.join(self.stream.source.names)}; is it the right file?"
-            )
+            raise no_example(self.stream)
         return self.learner.model
 
     def resume(self) -> bool:
@@ -205,6 +205,8 @@ class Training:
             if not self.status.passes:
                 self.status.judged += len(part)
                 self.status.wrong += int(np.count_nonzero(predicted != codes))
+                if "predictions" in self.asides:
+                    self.asides["predictions"].write(self._lines(predicted))
             self._on_rows(self, codes, predicted)
             if self.checkpoint and self.status.examples % self._every == 0:
                 self._save(part.ends[len(part) - 1])
@@ -219,6 +221,10 @@ class Training:
             at = part.ends.start(learnt)
             title = self.stream.source.title(at.source)
             raise StreamError(f"{title}:{at.line + 1}: {error}") from None
+
+    def _lines(self, predicted: np.ndarray) -> bytes:
+        labels = [f"{text_of(label)}\n" for label in self.model.classes.tolist()]
+        return "".join([labels[code] for code in predicted.tolist()]).encode()
 
     def _count_bad(self, place: Place) -> None:
         if not self.status.passes:
@@ -244,6 +250,40 @@ class Training:
                 "asides": lengths,
             },
         )
+
+    def provenance(self, command: str, seconds: float) -> dict[str, Any]:
+        """What the model remembers of how it came about."""
+        return {
+            "command": command,
+            "data": self.data,
+            "versions": {"maxcosine": __version__},
+            "examples": self.status.examples,
+            "progressive_mistakes": self.status.wrong,
+            "bad_lines": self.status.bad,
+            "passes": self.status.passes,
+            "seconds": seconds,
+            "options": self.options,
+        }
+
+    def as_dict(self, seconds: float) -> dict[str, Any]:
+        """What it came to, for JSON."""
+        model, status, certificate = self.model, self.status, self.model.certificate()
+        return {
+            "examples": status.examples,
+            "resumed_at": self.resumed_at,
+            "classes": [text_of(label) for label in model.classes.tolist()],
+            "features": model.features.n_features,
+            "rule": model.rule.name,
+            "progressive_error": status.wrong / max(1, status.judged),
+            "bad_lines": status.bad,
+            "first_bad_lines": self.stream.first_bad,
+            "updates": plain(certificate.updates),
+            "bound": plain(certificate.bound),
+            "margin_ceiling": plain(certificate.margin_ceiling),
+            "seconds": seconds,
+            "examples_per_second": (status.examples - self.resumed_at) / seconds,
+            "megabytes_per_second": self.read_bytes / seconds / 1e6 if self.read_bytes else None,
+        }
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -272,8 +312,31 @@ class Training:
                 path.unlink(missing_ok=True)
 
 
+def streams(inputs: Sequence[str], *, dtype: str, **options: Any) -> Callable[[Place], Stream]:
+    """Streams of the same data from a place on, for models whose weights are of this type."""
+    limits = LIMITS[np.dtype(dtype)]
+
+    def new_stream(start: Place) -> Stream:
+        return Stream(
+            inputs,
+            dtype=dtype,
+            labelled=True,
+            limits=(limits.low_sq_x, limits.high_sq_x),
+            start=start,
+            **options,
+        )
+
+    return new_stream
+
+
+def no_example(stream: Stream) -> StreamError:
+    """What there is to say when a stream has ended and nothing came."""
+    return StreamError(f"there is no example in {', '.join(stream.source.names)}; is it the right file?")
+
+
 def clear_remains(path: Path) -> None:
     """Take away what a process that was killed has left while it wrote a file."""
+    path = Path(os.path.realpath(path))  # a link stays, and the file that it leads to is written
     for remains in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         remains.unlink(missing_ok=True)
 
