@@ -13,6 +13,7 @@ import typer
 
 from maxcosine import __version__
 from maxcosine.cli.compare import compare
+from maxcosine.cli.convert import convert
 from maxcosine.cli.evaluate import evaluate
 from maxcosine.cli.inspect import inspect
 from maxcosine.cli.merge import merge
@@ -53,7 +54,7 @@ def _options(
     pass
 
 
-for command in (train, predict, evaluate, inspect, compare, merge, reproduce):
+for command in (train, predict, evaluate, inspect, compare, convert, merge, reproduce):
     app.command(help=_unwrapped(command.__doc__ or ""))(command)
 
 

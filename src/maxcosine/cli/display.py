@@ -86,6 +86,44 @@ class Download:
             self._bar.stop()
 
 
+class ConversionWatch:
+    """How many examples have been written, and how much of the data has been read."""
+
+    def __init__(self, source: Any) -> None:
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._source, self._told = source, time.monotonic()
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TimeRemainingColumn(),
+            console=progress_console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=source.total_bytes)
+
+    def update(self, n_examples: int) -> None:
+        """So many examples have been written."""
+        text, total = f"{n_examples:,} examples", self._source.total_bytes
+        if progress_console.is_terminal:
+            self._bar.update(self._task, description=text, completed=self._source.read_bytes)
+        elif time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
+            self._told = time.monotonic()
+            tell(f"{text}, {self._source.read_bytes / total:.0%}" if total else text)
+
+    def __enter__(self) -> ConversionWatch:
+        if progress_console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if progress_console.is_terminal:
+            self._bar.stop()
+
+
 class Watch:
     """How far an experiment is, and the mean mistakes of each rule so far."""
 
@@ -237,6 +275,29 @@ def show_outcome(outcome: dict[str, Any]) -> None:
         + (f", {speed:.0f} MB/s" if speed is not None else ""),
         "time": f"{outcome['seconds']:.2f} s",
         "model": outcome["model"],
+    }
+    for name, value in rows.items():
+        if value is not None:
+            table.add_row(name, value)
+    console.print(table)
+    for line in outcome["first_bad_lines"]:
+        tell(f"skipped {line}")
+
+
+def show_conversion(outcome: dict[str, Any]) -> None:
+    """What a cache holds."""
+    from rich.filesize import decimal
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    size = outcome["bytes_read"]
+    rows = {
+        "examples": f"{outcome['examples']:,}",
+        "labels": f"{outcome['labels']:,}",
+        "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
+        "read": None if size is None else decimal(size),
+        "written": decimal(outcome["bytes_written"]),
+        "time": f"{outcome['seconds']:.2f} s",
+        "cache": outcome["output"],
     }
     for name, value in rows.items():
         if value is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +16,7 @@ class Format(StrEnum):
     auto = "auto"
     svmlight = "svmlight"
     vw = "vw"
+    cache = "cache"
 
 
 class OnBad(StrEnum):
@@ -28,7 +31,10 @@ class Normalize(StrEnum):
 
 Data = Annotated[
     list[str],
-    typer.Argument(help="Files or patterns, plain, gzip or zstd; - is standard input.", show_default=False),
+    typer.Argument(
+        help="Files or patterns: text, plain, gzip or zstd, or caches; - is standard input.",
+        show_default=False,
+    ),
 ]
 ModelPath = Annotated[Path, typer.Argument(help="A model that `train` wrote.", show_default=False)]
 FormatOption = Annotated[
@@ -36,7 +42,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         help="svmlight: 'label id:value ...'; vw: 'label weight |namespace feature:value ...'; "
-        "auto: by the name and the first line.",
+        "cache: written by `convert`; auto: by the first bytes, the name and the first line.",
     ),
 ]
 Bits = Annotated[
@@ -78,6 +84,23 @@ def stream_options(
         "log1p": log1p,
         "dtype": "float64" if float64 else "float32",
     }
+
+
+def check_outputs(outputs: dict[str, Path], inputs: Sequence[str]) -> None:
+    """Refuse early what could not be written, or would take the place of something else."""
+    from maxcosine import files
+    from maxcosine.stream.source import expand
+
+    known = {os.path.realpath(name): "an input" for name in expand(inputs)}
+    for name, path in outputs.items():
+        files.refuse_folder(path)
+        real = os.path.realpath(path)
+        if real in known:
+            raise ValueError(f"--{name} {path} is {known[real]}, too; name another file")
+        known[real] = f"--{name}"
+        folder = path.parent
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise PermissionError(f"--{name} {path}: nothing may be written in {folder}; name another folder")
 
 
 def plain(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import os
 import shlex
 import sys
 import time
@@ -27,6 +26,7 @@ from maxcosine.cli.options import (
     OnBad,
     OnBadOption,
     Threads,
+    check_outputs,
     plain,
     stream_options,
 )
@@ -106,15 +106,18 @@ def train(
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     """
     from maxcosine.cli.display import TrainingWatch, show_outcome, tell
+    from maxcosine.stream.chunks import Stream
     from maxcosine.stream.training import Aside, Training, clear_remains
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know what to go on from")
     options = stream_options(format, bits, exact, normalize, log1p, float64)
+    if init is None:
+        options |= Stream(data, **options).options  # those of a cache, if it is one
     learner, start_from = _learner(rule, param or [], average, multiclass, intercept, init, options)
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
-    _check_outputs(outputs, data, test)
+    check_outputs(outputs, [*data, *([test] if test else [])])
     asides = {
         role: Aside(path, checkpoint, role)
         for role, path in (("predictions", predictions), ("bad_lines", bad_lines))
@@ -127,7 +130,7 @@ def train(
         watch.update(training)
 
     training = Training(
-        _stream_maker(data, options, threads, on_bad.value, keep_names),
+        _stream_maker(data, options, threads, on_bad.value, keep_names, strict=init is not None),
         learner,
         passes=passes,
         checkpoint=checkpoint,
@@ -265,25 +268,14 @@ def _read_alike(loaded: Any, options: dict[str, Any]) -> None:
     )
 
 
-def _check_outputs(outputs: dict[str, Path], data: list[str], test: str | None) -> None:
-    """Refuse early what could not be written, or would take the place of something else."""
-    from maxcosine import files
-    from maxcosine.stream.source import expand
-
-    known = {os.path.realpath(name): "an input" for name in expand([*data, *([test] if test else [])])}
-    for name, path in outputs.items():
-        files.refuse_folder(path)
-        real = os.path.realpath(path)
-        if real in known:
-            raise ValueError(f"--{name} {path} is {known[real]}, too; name another file")
-        known[real] = f"--{name}"
-        folder = path.parent
-        if folder.exists() and not os.access(folder, os.W_OK):
-            raise PermissionError(f"--{name} {path}: nothing may be written in {folder}; name another folder")
-
-
 def _stream_maker(
-    data: list[str], options: dict[str, Any], threads: int | None, on_bad: str, keep_names: bool
+    data: list[str],
+    options: dict[str, Any],
+    threads: int | None,
+    on_bad: str,
+    keep_names: bool,
+    *,
+    strict: bool,
 ) -> Any:
     """Streams of the data, from a place on."""
     import numpy as np
@@ -297,6 +289,7 @@ def _stream_maker(
         return Stream(
             data,
             **options,
+            strict=strict,
             threads=threads,
             on_bad=on_bad,
             labelled=True,

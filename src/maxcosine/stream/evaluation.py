@@ -62,6 +62,7 @@ def stream_for(
         dtype=model.heads.dtype,
         normalize=then.get("normalize"),
         log1p=bool(then.get("log1p", False)),
+        strict="normalize" in then,
         **options,
     )
 

@@ -21,8 +21,9 @@ import numpy as np
 from maxcosine import files, model_file
 from maxcosine.engine import BadRow, BadStep
 from maxcosine.model import Model
-from maxcosine.stream.chunks import Rows, Stream
+from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import StreamLearner
+from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import STANDARD_INPUT, Place, StreamError, described
 
 
