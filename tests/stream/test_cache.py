@@ -3,19 +3,20 @@
 import builtins
 import itertools
 import json
+import subprocess
 import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from maxcosine import model_file
-from maxcosine.cli.convert import convert
+from maxcosine import MCPClassifier, model_file
+from maxcosine.cli import app
 from maxcosine.compiled import JIT_ENABLED
 from maxcosine.rules import RULES
+from maxcosine.stream import cache
 from maxcosine.stream.cache import KEY, CacheReader, is_cache, write
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import Settings, StreamLearner
@@ -56,23 +57,6 @@ def way(request, tmp_path):
     return path, options
 
 
-class Cached(Stream):
-    """A stream that reads a cache."""
-
-    def __init__(self, path, start=0, **options):
-        self.reader = CacheReader(path)
-        super().__init__(path, **{**self.reader.options, **options})
-        self.begin = start
-
-    def rows(self):
-        yield from self.reader.rows(self.begin, code_of=self.code_of)
-
-    def code_of(self, label):
-        if label not in self._codes:
-            self.know([label])
-        return self._codes[label]
-
-
 def content(stream):
     """Every example of a stream, to the bit."""
     found = []
@@ -100,31 +84,29 @@ def learnt(streams, path, **settings):
     return path.read_bytes()
 
 
-def test_what_is_read_is_what_was_parsed(way, tmp_path):
+def test_what_is_read_is_what_was_parsed(way, tmp_path, monkeypatch):
     path, options = way
+    monkeypatch.setattr(cache, "VALUES_A_BATCH", 300 if JIT_ENABLED else 60)
     told = []
     text = Stream(path, block_bytes=2000, **options)
     n = write(Stream(path, block_bytes=2000, **options), tmp_path / "cache", told.append)
     assert is_cache(tmp_path / "cache")
     assert not is_cache(path)
-    stream = Cached(tmp_path / "cache")
-    reader = stream.reader
+    stream = Stream(tmp_path / "cache")
     assert content(stream) == content(text)
-    assert n == reader.n_examples == told[-1] == N
+    assert n == stream.n_examples == told[-1] == N
     assert told == sorted(told)
     assert stream.labels == text.labels
-    assert reader.n_batches > 1
-    assert reader.nbytes == reader.read_bytes
-    assert reader.options == {
-        "bits": text.bits,
-        "exact": text.exact,
-        "dtype": text.dtype,
-        "normalize": text.normalize,
-        "log1p": text.log1p,
-    }
-    kind = "names" if text.exact and text.format == "vw" else "ids" if text.exact else "columns"
-    assert reader.kind == kind
-    assert reader.applied == (kind != "names")
+    assert stream.format == "cache"
+    assert stream.options == text.options
+    assert stream.source.read_bytes == stream.source.total_bytes
+    assert stream.place == text.place == Place(1)
+    with CacheReader(tmp_path / "cache") as reader:
+        assert reader.n_batches > 1
+        kind = "names" if text.exact and text.format == "vw" else "ids" if text.exact else "columns"
+        assert reader.header.kind == kind
+        assert reader.header.applied == (kind != "names")
+        assert reader.header.options == text.options
 
 
 def test_arrays_are_as_those_of_text(way, tmp_path):
@@ -132,22 +114,21 @@ def test_arrays_are_as_those_of_text(way, tmp_path):
     path, options = way
     write(Stream(path, **options), tmp_path / "cache")
     text = next(Stream(path, **options).rows())
-    reader = CacheReader(tmp_path / "cache")
-    cached = next(reader.rows())
+    cached = next(Stream(tmp_path / "cache").rows())
     for name in ("indptr", "columns", "data", "codes"):
         one, other = getattr(text, name), getattr(cached, name)
         assert one.dtype == other.dtype, name
         assert other.flags.c_contiguous
         assert other.flags.behaved, name  # aligned, and can be written to
     cached.data[:] = 7
-    np.testing.assert_array_equal(next(reader.rows()).data, text.data)
+    np.testing.assert_array_equal(next(Stream(tmp_path / "cache").rows()).data, text.data)
 
 
 @pytest.mark.parametrize("block_bytes", [64, 1000, 1 << 20])
 def test_the_size_of_blocks_changes_nothing(way, tmp_path, block_bytes):
     path, options = way
     write(Stream(path, block_bytes=block_bytes, **options), tmp_path / "cache")
-    assert content(Cached(tmp_path / "cache")) == content(Stream(path, **options))
+    assert content(Stream(tmp_path / "cache")) == content(Stream(path, **options))
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "joint"])
@@ -156,55 +137,85 @@ def test_models_are_the_same_to_the_bit(way, tmp_path, multiclass):
     write(Stream(path, block_bytes=1000, **options), tmp_path / "cache")
     settings = {"multiclass": multiclass, "average": True, "dtype": options.get("dtype", "float32")}
     text = learnt((Stream(path, **options) for _ in range(2)), tmp_path / "model", **settings)
-    cached = learnt((Cached(tmp_path / "cache") for _ in range(2)), tmp_path / "model", **settings)
+    cached = learnt((Stream(tmp_path / "cache") for _ in range(2)), tmp_path / "model", **settings)
     assert text == cached
 
 
-def test_goes_on_at_any_example(way, tmp_path):
+def test_chunks_are_as_those_of_text(way, tmp_path):
     path, options = way
+    write(Stream(path, **options), tmp_path / "cache")
+    text, cached = next(iter(Stream(path, **options))), next(iter(Stream(tmp_path / "cache")))
+    assert (text.X != cached.X).nnz == 0
+    assert text.labels.tolist() == cached.labels.tolist()
+
+
+def test_goes_on_at_any_example(way, tmp_path, monkeypatch):
+    path, options = way
+    monkeypatch.setattr(cache, "VALUES_A_BATCH", 100)
     write(Stream(path, block_bytes=500, **options), tmp_path / "cache")
-    everything = content(Cached(tmp_path / "cache"))
-    for start in range(0, N + 1, 7 if JIT_ENABLED else 20):
-        assert content(Cached(tmp_path / "cache", start)) == everything[start:]
-    place, n = Place(3), 0
-    for rows in CacheReader(tmp_path / "cache").rows(source=3):
+    everything = content(Stream(tmp_path / "cache"))
+    for line in range(0, N + 1, 7 if JIT_ENABLED else 20):
+        stream = Stream(tmp_path / "cache", start=Place(line=line, bad=3))
+        assert content(stream) == everything[line:]
+        assert stream.place == Place(1, bad=3)
+        assert line < 50 or 0 < stream.source.skipped_bytes <= stream.source.read_bytes
+    n = 0
+    for rows in Stream([tmp_path / "cache"] * 2, start=Place(1)).rows():
         for k in range(len(rows)):
+            assert rows.ends.start(k) == Place(1, line=n)
             n += 1
-            place = rows.ends[k]
-            assert place == (Place(3, n, n) if n < N else Place(4))
-            assert rows[k : k + 1].ends[0] == place
+            assert rows.ends[k] == Place(1, line=n)
+            assert rows[k : k + 1].ends[0] == Place(1, line=n)
     assert n == N
 
 
-def test_labels_from_the_middle_are_in_the_order_in_which_they_come(tmp_path):
-    (tmp_path / "text").write_text("a 1:1\nb 1:1\nc 1:1\nb 1:1\n")
+def test_several_caches_are_as_one_text(way, tmp_path):
+    path, options = way
+    text = path.read_text()
+    (tmp_path / "both").write_text(text + text)
+    write(Stream(path, **options), tmp_path / "cache")
+    expected = content(Stream(tmp_path / "both", **options))
+    assert content(Stream([tmp_path / "cache"] * 2, threads=1)) == expected
+    write(Stream([tmp_path / "cache"] * 2), tmp_path / "joined")
+    assert content(Stream(tmp_path / "joined")) == expected
+
+
+def test_labels_are_known_by_the_rows_that_are_read(tmp_path):
+    (tmp_path / "text").write_text("a 1:1\nb 1:1e30\nc 1:1\nb 1:1\n")
     write(Stream(tmp_path / "text"), tmp_path / "cache")
-    reader = CacheReader(tmp_path / "cache")
-    assert next(reader.rows(2)).codes.tolist() == [0, 1]
-    assert reader.labels == ["c", "b"]
-    assert next(reader.rows()).codes.tolist() == [2, 1, 0, 1]
+    middle = Stream(tmp_path / "cache", start=Place(line=2))
+    assert next(middle.rows()).codes.tolist() == [0, 1]
+    assert middle.labels == ["c", "b"]
+    limited = Stream(tmp_path / "cache", limits=(1e-9, 1e9), on_bad="skip")
+    assert next(limited.rows()).codes.tolist() == [0, 1, 2]
+    assert limited.labels == ["a", "c", "b"]
 
 
 @pytest.mark.parametrize("options", [{"bits": 5}, {"exact": True}])
-def test_examples_without_a_label(tmp_path, options):
-    (tmp_path / "text").write_text("a 2 | x y\n| z zz\nb | x\n| y\n")
+def test_bad_examples(tmp_path, options):
+    """Those without a label, and those that no model can learn from, are bad as lines of text are."""
+    (tmp_path / "text").write_text("a 2 | x y\n| z zz\nb | x\nb | y:1e30\n| y\n")
     write(Stream(tmp_path / "text", **options), tmp_path / "cache")
-    everything = content(Cached(tmp_path / "cache"))
-    assert [label for label, *_ in everything] == ["a", None, "b", None]
-    reader = CacheReader(tmp_path / "cache")
-    with pytest.raises(StreamError, match=r"example 2 has no label.*--on-bad skip"):
-        list(reader.rows(unlabelled="error"))
-    with pytest.raises(StreamError, match="example 4 has no label"):
-        list(reader.rows(2, unlabelled="error"))
-    (rows,) = reader.rows(unlabelled="skip")
-    assert reader.n_skipped == 2
+    everything = content(Stream(tmp_path / "cache"))
+    assert [label for label, *_ in everything] == ["a", None, "b", "b", None]
+    strict = {"labelled": True, "limits": (1e-9, 1e9)}
+    with pytest.raises(StreamError, match=r"cache: example 2: the line has no label.*--on-bad skip"):
+        list(Stream(tmp_path / "cache", **strict).rows())
+    with pytest.raises(StreamError, match="example 4: the example is too long"):
+        list(Stream(tmp_path / "cache", **strict, start=Place(line=2)).rows())
+    skipping = Stream(tmp_path / "cache", **strict, on_bad="skip")
+    (rows,) = skipping.rows()
+    assert skipping.n_bad == 3
+    assert [message.split(": ")[1] for message in skipping.first_bad] == [f"example {k}" for k in (2, 4, 5)]
     assert rows.codes.tolist() == [0, 1]
     assert rows.weights.tolist() == [2, 1]
     assert rows.indptr.tolist() == [0, 2, 3]
-    assert [rows.ends[0], rows.ends[1]] == [Place(0, 1, 1), Place(0, 3, 3)]
-    skipping = Cached(tmp_path / "cache")
-    skipping.rows = lambda: skipping.reader.rows(unlabelled="skip", code_of=skipping.code_of)
-    assert content(skipping) == [one for one in everything if one[0]]
+    assert rows.skipped.tolist() == [1, 2, 2]
+    assert [rows.ends[0], rows.ends[1]] == [Place(line=2, bad=1), Place(line=5, bad=3)]
+    again = Stream(tmp_path / "cache", **strict, on_bad="skip")
+    text = Stream(tmp_path / "text", **strict, on_bad="skip", **options)
+    assert content(again) == content(text) == [everything[0], everything[2]]
+    assert again.n_bad == text.n_bad
 
 
 def test_weights_are_there_if_the_data_may_have_them(tmp_path):
@@ -212,7 +223,7 @@ def test_weights_are_there_if_the_data_may_have_them(tmp_path):
     (tmp_path / "plain.svm").write_text("1 1:1\n")
     write(Stream(tmp_path / "plain.vw"), tmp_path / "cache")
     assert pa.ipc.open_file(tmp_path / "cache").read_all()["weight"].to_pylist() == [1, 1]
-    assert next(CacheReader(tmp_path / "cache").rows()).weights is None
+    assert next(Stream(tmp_path / "cache").rows()).weights is None
     write(Stream(tmp_path / "plain.svm"), tmp_path / "cache")
     assert pa.ipc.open_file(tmp_path / "cache").schema.names == ["label", "columns", "values"]
 
@@ -259,7 +270,7 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path, text):
 
 
 @pytest.fixture
-def cache(tmp_path):
+def small(tmp_path):
     """A cache of hashed columns and weights."""
     (tmp_path / "text.vw").write_text("a 2 | x y\nb | z\n|\n")
     write(Stream(tmp_path / "text.vw", bits=5), tmp_path / "cache")
@@ -281,14 +292,14 @@ def changed(path, metadata=None, **columns):
 
 
 def refuses(path, message, start=0):
-    with pytest.raises(StreamError, match=message) as caught:
-        list(CacheReader(path).rows(start))
+    with pytest.raises(StreamError, match=message) as caught, CacheReader(path) as reader:
+        list(reader.batches(start))
     assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_a_file_that_was_changed_and_is_sound_is_read(cache):
-    before = content(Cached(cache))
-    assert content(Cached(changed(cache))) == before
+def test_a_file_that_was_changed_and_is_sound_is_read(small):
+    before = content(Stream(small))
+    assert content(Stream(changed(small))) == before
 
 
 @pytest.mark.parametrize(
@@ -306,8 +317,8 @@ def test_a_file_that_was_changed_and_is_sound_is_read(cache):
         ({"weight": pa.array([1, 2, 3])}, "its columns are label: string, weight: int64"),
     ],
 )
-def test_examples_that_make_no_sense(cache, columns, message):
-    refuses(changed(cache, **columns), message)
+def test_examples_that_make_no_sense(small, columns, message):
+    refuses(changed(small, **columns), message)
 
 
 def texts(offsets, letters):
@@ -346,20 +357,20 @@ def test_texts_that_are_none(tmp_path, columns, message):
           [("bits", 32), ("bits", True), ("dtype", "int8"), ("normalize", "l1"), ("log1p", 0), ("kind", [])]],
     ],
 )  # fmt: skip
-def test_metadata_that_makes_no_sense(cache, metadata, message):
-    refuses(changed(cache, metadata), message)
+def test_metadata_that_makes_no_sense(small, metadata, message):
+    refuses(changed(small, metadata), message)
 
 
 @pytest.mark.parametrize("metadata", [b"[]", b"{", b"\xff", b"{}", b"1"])
-def test_metadata_that_cannot_be_understood(cache, metadata):
-    with pa.ipc.open_file(cache) as file:
+def test_metadata_that_cannot_be_understood(small, metadata):
+    with pa.ipc.open_file(small) as file:
         table = file.read_all().replace_schema_metadata({KEY: metadata})
-    with pa.ipc.new_file(cache, table.schema) as file:
+    with pa.ipc.new_file(small, table.schema) as file:
         file.write_table(table)
-    refuses(cache, "what it says of itself cannot be understood")
+    refuses(small, "what it says of itself cannot be understood")
 
 
-def test_files_that_are_no_caches(tmp_path, cache):
+def test_files_that_are_no_caches(tmp_path, small):
     refuses(tmp_path / "none", "No such file")
     refuses(tmp_path / "text.vw", "not an Arrow file.*`maxcosine convert`")
     refuses(tmp_path, "Is a directory")
@@ -368,36 +379,36 @@ def test_files_that_are_no_caches(tmp_path, cache):
     with pa.ipc.new_file(tmp_path / "foreign", pa.schema({"x": pa.int64()})):
         pass
     refuses(tmp_path / "foreign", "not one of examples that maxcosine wrote; write one")
-    refuses(cache, "ends before the place to go on from, example 5; it is not the file it was", start=4)
+    refuses(small, "ends before the place to go on from, example 5; it is not the file it was", start=4)
 
 
-def test_every_cut_is_noticed(cache):
-    whole = cache.read_bytes()
+def test_every_cut_is_noticed(small):
+    whole = small.read_bytes()
     for size in range(len(whole) - 1, 0, -97):
-        cache.write_bytes(whole[:size])
-        refuses(cache, "cut short or damaged|not an Arrow file")
+        small.write_bytes(whole[:size])
+        refuses(small, "cut short or damaged|not an Arrow file")
 
 
 @pytest.mark.parametrize("options", [{"bits": 8}, {"exact": True}])
 def test_no_damage_ends_the_process(tmp_path, options):
-    """Bytes that are wrong make other examples, or an error that says so."""
+    """A bit that is wrong is an error that says so, unless it is one that nobody reads."""
     (tmp_path / "text.vw").write_text("".join(f"{line}\n" for line in lines_of("vw", 30)))
     write(Stream(tmp_path / "text.vw", **options), tmp_path / "cache")
+    expected = content(Stream(tmp_path / "cache"))
     whole, rng = (tmp_path / "cache").read_bytes(), np.random.default_rng(0)
     found = 0
     for _ in range(600):
         broken = bytearray(whole)
-        for position in rng.integers(0, len(whole), rng.integers(1, 4)):
-            broken[position] ^= 1 << rng.integers(0, 8)
+        broken[rng.integers(len(whole))] ^= 1 << rng.integers(0, 8)
         (tmp_path / "cache").write_bytes(broken)
         try:
-            content(Cached(tmp_path / "cache"))
+            assert content(Stream(tmp_path / "cache", format="cache", threads=1)) == expected
         except StreamError:
             found += 1
-    assert found > 100
+    assert found > 300
 
 
-def test_without_pyarrow(tmp_path, cache, monkeypatch):
+def test_without_pyarrow(tmp_path, small, monkeypatch):
     for name in list(sys.modules):
         if name.split(".")[0] == "pyarrow":
             monkeypatch.delitem(sys.modules, name)
@@ -410,36 +421,212 @@ def test_without_pyarrow(tmp_path, cache, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(StreamError, match=r"pip install 'maxcosine\[stream\]'"):
-        CacheReader(cache)
+        CacheReader(small)
     with pytest.raises(StreamError, match=r"pip install 'maxcosine\[stream\]'"):
         write(Stream(tmp_path / "text.vw"), tmp_path / "other")
 
 
-# The command
+# Streams and caches
 
 
-def run(*arguments):
-    app = typer.Typer()
-    app.command()(convert)
-    return CliRunner().invoke(app, list(map(str, arguments)))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"bits": 6},
+            "this cache was written with bits = 5, and an option or the model says 6; give the same",
+        ),
+        ({"dtype": "float64"}, "written with dtype = float32, .* says float64"),
+        ({"normalize": "l2"}, "written with normalize = None, .* says l2"),
+        ({"log1p": True}, "written with log1p = False, .* says True"),
+        ({"exact": True}, "written with bits = 5|written with exact = False"),
+        ({"strict": True}, "written with bits = 5, .* says 0"),
+    ],
+)
+def test_options_that_a_cache_has_otherwise(small, options, message):
+    with pytest.raises(StreamError, match=message) as caught:
+        Stream(small, **options)
+    assert str(caught.value).startswith(f"{small}: ")
 
 
-def test_convert(tmp_path, capfd):
-    (tmp_path / "text.vw").write_text("a 2 | x:3 y\nb | z:x\nb | z\n")
-    cache, bad = tmp_path / "out" / "text.arrow", tmp_path / "bad"
-    arguments = [tmp_path / "text.vw", "--output", cache, "--bits", 9, "--log1p", "--float64", "--threads", 1]
-    refused = run(*arguments)
-    assert isinstance(refused.exception, StreamError)
-    assert not cache.exists()
-    ran = run(*arguments, "--on-bad", "skip", "--bad-lines", bad, "--normalize", "l2")
-    assert ran.exit_code == 0, ran.output
-    told = capfd.readouterr().err + ran.stderr
-    assert f"2 examples: 26 bytes read, {cache.stat().st_size / 1000:.1f} kB written to" in told
-    assert "1 bad line" in told
+def test_options_that_a_cache_has_just_so(small):
+    for options in ({}, {"bits": 5}, {"bits": 5, "strict": True, "dtype": "float32"}, {"format": "cache"}):
+        assert Stream(small, **options).options == Stream(small).options
+    assert content(Stream(small.with_name("text.vw")).like([small], bits=5)) == content(Stream(small))
+
+
+def test_caches_that_differ(small, tmp_path):
+    write(Stream(tmp_path / "text.vw", bits=6), tmp_path / "other")
+    with pytest.raises(StreamError, match=r"other: this cache was written with bits = 6, and .*cache says 5"):
+        Stream([small, tmp_path / "other"])
+    (tmp_path / "text.svm").write_text("1 1:1\n")
+    write(Stream(tmp_path / "text.svm", exact=True), tmp_path / "ids")
+    write(Stream(tmp_path / "text.vw", exact=True), tmp_path / "names")
+    with pytest.raises(
+        StreamError, match=r"names: this cache was written with kind = names, and .*ids says ids"
+    ):
+        Stream([tmp_path / "ids", tmp_path / "names"])
+
+
+def test_caches_and_other_inputs(small, tmp_path):
+    text = tmp_path / "text.vw"
+    for inputs in ([small, text], [text, small], [small, "-"]):
+        with pytest.raises(StreamError, match=r"cache is a cache, and .* is not; give caches only, or text"):
+            Stream(inputs)
+    with pytest.raises(StreamError, match=r"standard input is no cache.*name the file"):
+        Stream("-", format="cache")
+    with pytest.raises(StreamError, match="not an Arrow file"):
+        Stream(text, format="cache")
+
+
+def test_what_only_text_has(small, tmp_path):
+    with pytest.raises(
+        StreamError, match="names of hashed features are not in a cache; leave out --keep-names"
+    ):
+        list(Stream(small, keep_names=True).rows())
+    with (tmp_path / "bad").open("wb") as file, pytest.raises(StreamError, match="no lines to write to"):
+        list(Stream(small, bad_lines=file).rows())
+
+
+# The commands
+
+
+def run(*arguments, fails=None):
+    """Run a command in this process; returns what it printed."""
+    ran = CliRunner().invoke(app, list(map(str, arguments)))
+    if fails is None:
+        assert ran.exception is None, (ran.output, ran.exception)
+    else:
+        assert fails in str(ran.exception)
+    return ran.stdout
+
+
+def test_commands_take_caches(way, tmp_path):
+    """Whatever they tell of text they tell of its cache, and models are the same to the bit."""
+    path, options = way
+    arrow = tmp_path / "text.arrow"
+    given = []
+    for name, value in options.items():
+        given += ["--float64"] if name == "dtype" else [f"--{name}", *([] if value is True else [value])]
+    run("convert", path, "--output", arrow, *given)
+    told = {}
+    for data, way_of in ((path, given), (arrow, [])):
+        models = tmp_path / f"{data.name}.models"
+        run("train", data, *way_of, "--model", models / "one", "--json")
+        often = ["--passes", 2, "--checkpoint", models / "c", "--checkpoint-every", N // 3]
+        run("train", data, *way_of, "--model", models / "two", *often)
+        run("train", data, *way_of, "--model", models / "resumed", *often, "--resume")
+        run("train", data, "--model", models / "more", "--init", models / "one")
+        run("predict", models / "one", data, "--output", models / "predicted", "--scores")
+        trained = run("train", data, *way_of, "--model", models / "tested", "--test", arrow, "--json")
+        compared = []
+        if "dtype" not in options:
+            compared = json.loads(
+                run("compare", data, *way_of, "--rules", "mcp,pa", "--split", 0.3, "--json")
+            )
+            for rule in compared["rules"]:
+                del rule["seconds"]
+        told[data] = (
+            [model_file.digest(models / name) for name in ("one", "two", "resumed", "more", "tested")],
+            (models / "predicted").read_text(),
+            json.loads(run("evaluate", models / "one", data, "--json")),
+            json.loads(trained)["test_error"],
+            compared,
+        )
+    assert told[path] == told[arrow]
+    digests = told[path][0]
+    assert digests[0] == digests[4]
+    assert digests[1] == digests[2]
+    # and one may take the place of the other once there is a model
+    assert (
+        json.loads(run("evaluate", tmp_path / "text.arrow.models" / "one", path, "--json")) == told[path][2]
+    )
+
+
+def test_a_training_that_was_interrupted_goes_on_from_a_cache(way, tmp_path, monkeypatch):
+    path, options = way
+    monkeypatch.setattr(cache, "VALUES_A_BATCH", 50)
+    write(Stream(path, block_bytes=500, **options), tmp_path / "cache")
+    run("train", tmp_path / "cache", "--model", tmp_path / "whole")
+    again = ["train", tmp_path / "cache", "--model", tmp_path / "model", "--checkpoint", tmp_path / "c"]
+    learn, calls = StreamLearner.learn, itertools.count()
+
+    def interrupted(*arguments, **options):
+        if next(calls) == 17:
+            raise KeyboardInterrupt
+        return learn(*arguments, **options)
+
+    monkeypatch.setattr(StreamLearner, "learn", interrupted)
+    ran = CliRunner().invoke(app, [*map(str, again), "--checkpoint-every", "7"])
+    assert ran.exit_code
+    assert (tmp_path / "c").exists()
+    told = json.loads(run(*again, "--checkpoint-every", 7, "--resume", "--json"))
+    assert 0 < told["resumed_at"] < told["examples"] == N
+    assert model_file.digest(tmp_path / "model") == model_file.digest(tmp_path / "whole")
+
+
+def test_estimators_take_caches(tmp_path):
+    (tmp_path / "text.svm").write_text("".join(f"{line}\n" for line in lines_of("svmlight")))
+    write(Stream(tmp_path / "text.svm"), tmp_path / "cache")
+    text, cached = (MCPClassifier().fit_stream(tmp_path / name) for name in ("text.svm", "cache"))
+    np.testing.assert_array_equal(text.coef_, cached.coef_)
+
+
+def test_a_model_and_a_cache_that_do_not_fit(tmp_path):
+    (tmp_path / "text.svm").write_text("a 1:1\nb 2:1\n")
+    run("convert", tmp_path / "text.svm", "-o", tmp_path / "l2", "--normalize", "l2")
+    run("train", tmp_path / "text.svm", "--model", tmp_path / "model")
+    for command in (["predict"], ["evaluate"]):
+        run(*command, tmp_path / "model", tmp_path / "l2", fails="written with normalize = l2, and an option")
+    again = ["train", tmp_path / "l2", "--model", tmp_path / "other"]
+    run(*again, "--init", tmp_path / "model", fails="written with normalize = l2, and an option or the model")
+    run(*again, "--bits", 7, fails="written with bits = 0, and an option or the model says 7")
+    run(*again, "--on-bad", "skip", "--bad-lines", tmp_path / "bad", fails="no lines to write to --bad-lines")
+
+
+def test_convert(tmp_path):
+    text, arrow, bad = tmp_path / "text.vw", tmp_path / "out" / "text.arrow", tmp_path / "bad"
+    text.write_text("a 2 | x:3 y\nb | z:x\nb | z\n")
+    arguments = ["convert", text, "--output", arrow, "--bits", 9, "--log1p", "--float64", "--threads", 1]
+    run(*arguments, fails="text.vw:2:7: this is not a decimal number")
+    assert not arrow.exists()
+    skipping = [*arguments, "--on-bad", "skip", "--bad-lines", bad, "--normalize", "l2"]
+    told = json.loads(run(*skipping, "--json"))
+    assert told.pop("seconds") > 0
+    assert told.pop("first_bad_lines")[0].startswith(f"{text}:2:7: ")
+    options = {"bits": 9, "exact": False, "dtype": "float64", "normalize": "l2", "log1p": True}
+    assert told == {
+        "output": str(arrow),
+        "examples": 2,
+        "labels": 2,
+        **options,
+        "bytes_read": 26,
+        "bytes_written": arrow.stat().st_size,
+        "bad_lines": 1,
+    }
     assert bad.read_text() == "b | z:x\n"
-    reader = CacheReader(cache)
-    assert reader.options == {
-        "bits": 9, "exact": False, "dtype": np.float64, "normalize": "l2", "log1p": True
-    }  # fmt: skip
-    text = Stream(tmp_path / "text.vw", on_bad="skip", **reader.options)
-    assert content(Cached(cache)) == content(text)
+    assert content(Stream(arrow)) == content(Stream(text, on_bad="skip", **options))
+    shown = run(*skipping)
+    assert "26 bytes" in shown
+    assert "\x1b" not in shown
+    run("convert", text, "-o", text, fails=f"--output {text} is an input, too; name another file")
+    run("convert", arrow, "-o", arrow, fails="is an input, too")
+    run("convert", text, "-o", tmp_path, fails="is a folder; name a file in it")
+
+
+def test_pyarrow_is_imported_for_caches_only(tmp_path):
+    (tmp_path / "text.svm").write_text("a 1:1\nb 2:1\n")
+    code = """
+import sys
+from typer.testing import CliRunner
+from maxcosine.cli import app
+def imported(*arguments):
+    ran = CliRunner().invoke(app, arguments)
+    assert ran.exception is None, ran.output
+    return {name for name in ("pyarrow", "pandas") if name in sys.modules}
+assert not imported("convert", "--help")
+assert not imported("train", "text.svm", "--model", "model")
+assert imported("convert", "text.svm", "-o", "text.arrow") == {"pyarrow"}
+assert imported("train", "text.arrow", "--model", "model") == {"pyarrow"}
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=300)

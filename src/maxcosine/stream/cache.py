@@ -150,7 +150,7 @@ class _Batches:
     ) -> None:
         self._pa, self._stream, self._header, self._progress = pa, stream, header, progress
         self.schema = header.schema(pa)
-        self._labels = pa.array([], pa.utf8())
+        self._labels = _strings(pa, np.empty(0, np.uint8), np.zeros(1, np.int64))
         self.n_examples = 0
 
     def of(self, all_rows: Iterable[Rows]) -> Iterator[Any]:
@@ -177,7 +177,7 @@ class _Batches:
     def _batch(self, rows: Rows) -> Any:
         pa = self._pa
         offsets = _array(pa, rows.indptr).cast(pa.int32())  # refuses what does not fit
-        features = _array(pa, rows.columns) if rows.names is None else self._names(*rows.names)
+        features = _array(pa, rows.columns) if rows.names is None else _strings(pa, *rows.names)
         lists = [pa.ListArray.from_arrays(offsets, child) for child in (features, _array(pa, rows.data))]
         weights = [_array(pa, np.ones(len(rows)) if rows.weights is None else rows.weights)]
         columns = [self._labels_of(rows.codes), *(weights if self._header.weighted else []), *lists]
@@ -185,16 +185,11 @@ class _Batches:
 
     def _labels_of(self, codes: np.ndarray) -> Any:
         pa = self._pa
-        new = self._stream.labels[len(self._labels) :]
+        new = [label.encode() for label in self._stream.labels[len(self._labels) :]]
         if new:
-            self._labels = pa.concat_arrays([self._labels, pa.array(new, pa.utf8())])
+            letters, starts = np.frombuffer(b"".join(new), np.uint8), np.cumsum([0, *map(len, new)])
+            self._labels = pa.concat_arrays([self._labels, _strings(pa, letters, starts)])
         return self._labels.take(_array(pa, codes, missing=codes < 0))
-
-    def _names(self, letters: np.ndarray, starts: np.ndarray) -> Any:
-        pa = self._pa
-        offsets = _array(pa, starts - starts[0]).cast(pa.int32())
-        letters = np.ascontiguousarray(letters[starts[0] : starts[-1]])
-        return pa.StringArray.from_buffers(len(starts) - 1, offsets.buffers()[1], pa.py_buffer(letters))
 
 
 def _array(pa: Any, numbers: np.ndarray, missing: np.ndarray | None = None) -> Any:
@@ -204,6 +199,13 @@ def _array(pa: Any, numbers: np.ndarray, missing: np.ndarray | None = None) -> A
         bitmap = pa.py_buffer(np.packbits(~missing, bitorder="little"))
     buffers = [bitmap, pa.py_buffer(np.ascontiguousarray(numbers))]
     return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), buffers)
+
+
+def _strings(pa: Any, letters: np.ndarray, starts: np.ndarray) -> Any:
+    """Texts for Arrow: the letters of all, and where each begins."""
+    offsets = _array(pa, starts - starts[0]).cast(pa.int32())
+    letters = np.ascontiguousarray(letters[starts[0] : starts[-1]])
+    return pa.StringArray.from_buffers(len(starts) - 1, offsets.buffers()[1], pa.py_buffer(letters))
 
 
 # Reading
@@ -304,13 +306,13 @@ def _outside(stream: Stream, rows: Rows) -> np.ndarray | None:
 
 def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place) -> Rows:
     """The rows of a batch with positions in the labels of a stream, without those that it refuses."""
-    rows, positions = batch.rows, batch.positions
+    rows = batch.rows
     numbers = before.line + np.arange(len(rows))
     messages = dict[int, str]()
     if batch.outside is not None:
         messages.update(dict.fromkeys(np.flatnonzero(batch.outside).tolist(), OUTSIDE))
-    if stream.labelled and positions.min(initial=0) < 0:
-        messages.update(dict.fromkeys(np.flatnonzero(positions < 0).tolist(), MESSAGES[NO_LABEL]))
+    if stream.labelled and rows.codes.min(initial=0) < 0:
+        messages.update(dict.fromkeys(np.flatnonzero(rows.codes < 0).tolist(), MESSAGES[NO_LABEL]))
     bad = np.array(sorted(messages), np.int64)
     for row in bad.tolist():
         stream.refuse(f"{reader.path}: example {numbers[row] + 1:,}: {messages[row]}")
@@ -319,14 +321,14 @@ def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place)
     if len(bad):
         kept = np.ones(len(rows), bool)
         kept[bad] = False
-        rows, positions = taken(rows, kept), positions[kept]
+        rows = taken(rows, kept)
     codes = np.full(len(batch.labels) + 1, -1)
     # A label is known by the rows that are left, in their order.
-    here = dict.fromkeys(positions.tolist()) if batch.cut or len(bad) else range(len(batch.labels))
+    here = dict.fromkeys(rows.codes.tolist()) if batch.cut or len(bad) else range(len(batch.labels))
     for k in here:
         if k >= 0:
             codes[k] = stream.code_of(batch.labels[k])
-    return replace(rows, codes=codes[positions], ends=ends, skipped=bad - np.arange(len(bad)))
+    return replace(rows, codes=codes[rows.codes], ends=ends, skipped=bad - np.arange(len(bad)))
 
 
 class _Ends:
@@ -352,11 +354,9 @@ class _Batch:
     """A record batch as it was read, and checked."""
 
     rows: Rows
-    """But for their codes and ends."""
+    """Without ends; codes are positions in the labels below."""
     labels: Sequence[str]
-    """Different ones, in the order in which they come, of all rows before they were cut, too."""
-    positions: np.ndarray
-    """Of each row in the labels; -1 for a row without one."""
+    """Different ones, in the order in which they come, those of rows that were cut, too."""
     outside: np.ndarray | None
     """Which rows are too long or too short."""
     cut: bool = False
@@ -364,7 +364,7 @@ class _Batch:
 
     def __getitem__(self, span: slice) -> _Batch:
         outside = None if self.outside is None else self.outside[span]
-        return _Batch(self.rows[span], self.labels, self.positions[span], outside, cut=True)
+        return _Batch(self.rows[span], self.labels, outside, cut=True)
 
 
 class CacheReader:
@@ -386,6 +386,8 @@ class CacheReader:
             self._file = self._pa.ipc.open_file(self._raw)
             self.n_batches: int = self._file.num_record_batches
             self.header = self._header()
+        if not self.n_batches:
+            self._refuse("there is no example in it")
         self._nbytes = os.path.getsize(self.path)
         self._done = 0
 
@@ -398,7 +400,7 @@ class CacheReader:
     @property
     def position(self) -> int:
         """About how many bytes have been read."""
-        return self._nbytes * self._done // max(1, self.n_batches)
+        return self._nbytes * self._done // self.n_batches
 
     def batches(
         self,
@@ -459,8 +461,8 @@ class CacheReader:
                         raise _Wrong(f"the checksum of batch {k + 1:,}, which begins here, is not as written")
                 rows = _rows(found, self.header)
                 labels = found.column("label").dictionary_encode()
-                positions = np.where(_present(labels.indices), _numbers(labels.indices), -1)
-                return _Batch(rows, labels.dictionary.to_pylist(), positions, outside(rows))
+                rows.codes = np.where(_present(labels.indices), _numbers(labels.indices), -1)
+                return _Batch(rows, labels.dictionary.to_pylist(), outside(rows))
         except _Wrong as wrong:
             return wrong
 
@@ -618,7 +620,7 @@ def _rows(batch: Any, header: Header) -> Rows:
         if columns.max(initial=0) >= n_columns:
             _refuse_first(columns >= n_columns, f"the column {{}} is not below {n_columns}", columns, indptr)
     weights = _weights(batch.column("weight")) if header.weighted else None
-    return Rows(indptr, columns, names, data, np.empty(0, np.int64), weights, None)
+    return Rows(indptr, columns, names, data, np.empty(0, np.int64), weights, ends=())
 
 
 def _lists(column: Any) -> tuple[np.ndarray, Any]:
