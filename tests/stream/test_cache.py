@@ -1,6 +1,7 @@
 """Caches: what is read is what was parsed, the models are the same to the bit, and damage is noticed."""
 
 import builtins
+import gzip
 import itertools
 import json
 import subprocess
@@ -477,6 +478,11 @@ def test_caches_and_other_inputs(small, tmp_path):
         Stream("-", format="cache")
     with pytest.raises(StreamError, match="not an Arrow file"):
         Stream(text, format="cache")
+    (tmp_path / "packed").write_bytes(gzip.compress(small.read_bytes()))
+    with pytest.raises(
+        StreamError, match="a cache is read as it lies on disk; name the file itself, unpacked"
+    ):
+        list(Stream(tmp_path / "packed").rows())
 
 
 def test_what_only_text_has(small, tmp_path):

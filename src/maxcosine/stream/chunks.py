@@ -19,7 +19,7 @@ import scipy.sparse
 
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
-from maxcosine.stream.cache import Caches, are_caches
+from maxcosine.stream.cache import MAGIC, Caches, are_caches
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
 from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, StreamError
@@ -102,7 +102,7 @@ class Stream:
     ) -> None:
         names = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
         self.source = Source(names, block_bytes)
-        _check("format", format, ("auto", "cache", *FORMATS))
+        _check("format", format, ("auto", *FORMATS, "cache"))
         _check("on_bad", on_bad, ON_BAD)
         _check("normalize", normalize, NORMALIZE)
         if bits and exact:
@@ -434,6 +434,8 @@ def _leave_out(parsed: Parsed, block: Block, rows: np.ndarray, code: int) -> Non
 
 def recognised(name: str, text: np.ndarray) -> str | None:
     """The format of a file, by its name or by its first line; None if there is no line yet that tells."""
+    if text[: len(MAGIC)].tobytes() == MAGIC:
+        raise StreamError(f"{name}: a cache is read as it lies on disk; name the file itself, unpacked")
     stem = name.lower()
     for ending in (".gz", ".zst"):
         stem = stem.removesuffix(ending)
