@@ -14,6 +14,7 @@ import typer
 
 from maxcosine import __version__
 from maxcosine.cli.compare import compare
+from maxcosine.cli.convert import convert
 from maxcosine.cli.evaluate import evaluate
 from maxcosine.cli.inspect import inspect
 from maxcosine.cli.merge import merge
@@ -61,7 +62,7 @@ def _in_short(command: Callable[..., None]) -> str:
     return told[:1].upper() + told[1:]
 
 
-for command in (train, predict, evaluate, inspect, compare, merge, reproduce):
+for command in (train, predict, evaluate, inspect, compare, convert, merge, reproduce):
     app.command(help=_unwrapped(command.__doc__ or ""), short_help=_in_short(command))(command)
 
 

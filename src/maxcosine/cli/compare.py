@@ -62,7 +62,9 @@ def compare(
         )
     held_out = round(1.0 / split) if split else None
     first = chosen[0]
-    comparison = Comparison.of(chosen, Settings(first, first.make_params(), average, intercept))
+    comparison = Comparison.of(
+        chosen, Settings(first, first.make_params(), average, intercept, dtype=stream.dtype)
+    )
     comparison.learn(stream, held_out)
     if test or held_out:
         tested = stream.like(test or data, threads=reading.threads, labelled=True)

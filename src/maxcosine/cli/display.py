@@ -118,6 +118,46 @@ def _download_bar() -> Any:
     )
 
 
+class ConversionWatch(_Shown):
+    """How many examples have been written, and how much of the data has been read."""
+
+    def __init__(self, source: Any) -> None:
+        self._source, self._told = source, time.monotonic()
+        self._bar = _conversion_bar() if on_terminal() else None
+        if self._bar is not None:
+            self._task = self._bar.add_task("", total=source.total_bytes)
+
+    def update(self, n_examples: int) -> None:
+        """So many examples have been written."""
+        text, total = f"{n_examples:,} examples", self._source.total_bytes
+        if self._bar is not None:
+            self._bar.update(self._task, description=text, completed=self._source.read_bytes)
+        elif time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
+            self._told = time.monotonic()
+            tell(f"{text}, {self._source.read_bytes / total:.0%}" if total else text)
+
+    def start(self) -> None:
+        if self._bar is not None:
+            self._bar.start()
+
+    def stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _conversion_bar() -> Any:
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )
+
+
 class Watch(_Shown):
     """How far an experiment is, and the mean mistakes of each rule so far."""
 
@@ -286,6 +326,26 @@ def show_outcome(outcome: dict[str, Any]) -> None:
             + (f", {speed:.0f} MB/s" if speed is not None else ""),
             "time": f"{outcome['seconds']:.2f} s",
             "model": outcome["model"],
+        }
+    )
+    for line in outcome["first_bad_lines"]:
+        tell(f"skipped {line}")
+
+
+def show_conversion(outcome: dict[str, Any]) -> None:
+    """What a cache holds."""
+    from rich.filesize import decimal
+
+    size = outcome["bytes_read"]
+    _show_pairs(
+        {
+            "examples": f"{outcome['examples']:,}",
+            "labels": f"{outcome['labels']:,}",
+            "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
+            "read": None if size is None else decimal(size),
+            "written": decimal(outcome["bytes_written"]),
+            "time": f"{outcome['seconds']:.2f} s",
+            "cache": outcome["output"],
         }
     )
     for line in outcome["first_bad_lines"]:

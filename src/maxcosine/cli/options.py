@@ -20,6 +20,7 @@ class Format(StrEnum):
     auto = "auto"
     svmlight = "svmlight"
     vw = "vw"
+    cache = "cache"
 
 
 class OnBad(StrEnum):
@@ -34,7 +35,10 @@ class Normalize(StrEnum):
 
 Data = Annotated[
     list[str],
-    typer.Argument(help="Files or patterns, plain, gzip or zstd; - is standard input.", show_default=False),
+    typer.Argument(
+        help="Files or patterns: text, plain, gzip or zstd, or caches; - is standard input.",
+        show_default=False,
+    ),
 ]
 ModelPath = Annotated[Path, typer.Argument(help="A model that `train` wrote.", show_default=False)]
 BadLines = Annotated[
@@ -51,7 +55,7 @@ class Reading:
         Format,
         typer.Option(
             help="svmlight: 'label id:value ...'; vw: 'label weight |namespace feature:value ...'; "
-            "auto: by the name and the first line."
+            "cache: written by `convert`; auto: by the first bytes, the name and the first line."
         ),
     ] = Format.auto
     on_bad: Annotated[

@@ -93,6 +93,7 @@ def train(
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     """
     from maxcosine.cli.display import TrainingWatch, show_outcome
+    from maxcosine.stream.chunks import Stream
     from maxcosine.stream.training import Aside, Training, streams
 
     if resume and checkpoint is None:
@@ -102,6 +103,8 @@ def train(
         **examples.of_stream(),
         "dtype": "float64" if float64 else "float32",
     }
+    if init is None:
+        options |= Stream(data, **options).options  # those of a cache, if it is one
     learner, start_from = _learner(rule, param or [], average, multiclass, intercept, init, options)
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
@@ -109,7 +112,7 @@ def train(
     asides = {"predictions": predictions, "bad_lines": bad_lines}
     watch = TrainingWatch()
     training = Training(
-        streams(data, **{**reading.of_stream(), **options}, keep_names=keep_names),
+        streams(data, **{**reading.of_stream(), **options}, keep_names=keep_names, strict=init is not None),
         learner,
         passes=passes,
         checkpoint=checkpoint,

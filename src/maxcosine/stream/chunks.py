@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,13 +19,14 @@ import scipy
 
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
+from maxcosine.stream.cache import MAGIC, Caches, are_caches
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
+from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, StreamError
-from maxcosine.stream.tidy import rows_outside, tidied
+from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, tidied
 
 FORMATS: dict[str, Callable[..., Parsed]] = {"svmlight": svmlight.parse, "vw": vw.parse}
 ON_BAD = ("error", "skip")
-NORMALIZE = (None, "l2")
 DEFAULT_BITS = 20
 """Hashed columns of text features, where nothing else is asked for."""
 MOST_THREADS = 4
@@ -38,8 +39,7 @@ MOST_TOLD = 5
 _NORM, _TOO_LONG = 101, 102
 _MESSAGES = {
     **MESSAGES,
-    _NORM: "the example is too long, or too short, to be learnt from; scale the values, for example with "
-    "--normalize l2 or --log1p",
+    _NORM: OUTSIDE,
     _TOO_LONG: f"the line is longer than {LONGEST_LINE >> 20} MB; is this text, and do its lines end?",
 }
 
@@ -56,62 +56,21 @@ class Chunk(NamedTuple):
     weights: np.ndarray | None
 
 
-@dataclass
-class Rows:
-    """Examples as the engine takes them."""
-
-    indptr: np.ndarray
-    columns: np.ndarray
-    """uint32: column numbers or hashed columns; uint64: ids for an index. Each once in a row, in any
-    order."""
-    names: tuple[np.ndarray, np.ndarray] | None
-    """Instead of columns: the letters of all names, and where each begins."""
-    data: np.ndarray
-    codes: np.ndarray
-    """Positions in the stream's labels; -1 for a row without one."""
-    weights: np.ndarray | None
-    ends: Any
-    """Of each row: the place where the next one begins."""
-    skipped: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    """For each bad line: how many rows were before it."""
-    named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-    """If names are kept: hashed columns as they came, and the letters and beginnings of their names."""
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    def __getitem__(self, span: slice) -> Rows:
-        """Some of the rows, one after another."""
-        start, stop, _ = span.indices(len(self))
-        values = slice(self.indptr[start], self.indptr[stop])
-        names = None
-        if self.names is not None:
-            letters, starts = self.names
-            names = letters, starts[values.start : values.stop + 1]
-        return Rows(
-            self.indptr[start : stop + 1] - self.indptr[start],
-            self.columns[values],
-            names,
-            self.data[values],
-            self.codes[start:stop],
-            None if self.weights is None else self.weights[start:stop],
-            self.ends[start:],
-            named=self.named,
-        )
-
-
 class Stream:
     """The examples of one or many files; iterating gives chunks of (CSR, labels, weights).
 
     Parameters
     ----------
     inputs : a name or several: files, globs, - for standard input; plain, gzip or zstd
-    format : "svmlight", "vw", or "auto": by the names and the first line
+    format : "svmlight", "vw", "cache" (as `maxcosine convert` writes), or "auto": by the first bytes, the
+        names and the first line
     bits : hash features to 2^bits columns; 0: as they are, svmlight ids by their number
     exact : features by their own id or name, through an index that grows with them
     dtype : of the values
     normalize : "l2" to scale each row to length 1
     log1p : replace each value x by sign(x) log(1 + abs(x)), before that
+    strict : refuse a cache for which any of these five was another; without it, where they are left as they
+        are, those of the cache hold
     threads : that parse; by default, as many as there are processors, and at most 4
     on_bad : "error" to stop at a line that cannot be read, "skip" to count it and go on
     bad_lines : a binary file that lines skipped are written to
@@ -131,6 +90,7 @@ class Stream:
         dtype: Any = np.float32,
         normalize: str | None = None,
         log1p: bool = False,
+        strict: bool = False,
         threads: int | None = None,
         on_bad: str = "error",
         bad_lines: SupportsWrite | None = None,
@@ -142,7 +102,7 @@ class Stream:
     ) -> None:
         names = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
         self.source = Source(names, block_bytes)
-        _check("format", format, ("auto", *FORMATS))
+        _check("format", format, ("auto", *FORMATS, "cache"))
         _check("on_bad", on_bad, ON_BAD)
         _check("normalize", normalize, NORMALIZE)
         if bits and exact:
@@ -152,6 +112,9 @@ class Stream:
         self.format, self.bits, self.exact = format, bits, exact
         self.dtype = np.dtype(dtype)
         self.normalize, self.log1p = normalize, log1p
+        self._read: Callable[[], Iterator[Rows]] = self._text
+        if are_caches(self.source, format):
+            self._read = self._open_caches(strict)
         self.threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
         self.on_bad, self.bad_lines, self.labelled, self.limits = on_bad, bad_lines, labelled, limits
         self.keep_names = keep_names
@@ -172,24 +135,41 @@ class Stream:
         """Lines left out so far, those before the start included."""
         return self.place.bad
 
-    def like(self, inputs: Sequence[str], **options: Any) -> Stream:
-        """A stream of other inputs that are read in the same way."""
-        given = {
-            "format": "auto",
+    @property
+    def options(self) -> dict[str, Any]:
+        """What decides which features and values the examples have."""
+        return {
             "bits": self.bits,
             "exact": self.exact,
-            "dtype": self.dtype,
+            "dtype": self.dtype.name,
             "normalize": self.normalize,
             "log1p": self.log1p,
-            "on_bad": self.on_bad,
         }
-        return Stream(inputs, **{**given, **options})
+
+    def _open_caches(self, strict: bool) -> Callable[[], Iterator[Rows]]:
+        """Read caches, in the way in which they were written."""
+        caches = Caches(self.source, self.options, strict=strict)
+        found = caches.options
+        self.format, self.bits, self.exact = "cache", found["bits"], found["exact"]
+        self.dtype = np.dtype(found["dtype"])
+        self.normalize, self.log1p = found["normalize"], found["log1p"]
+        return lambda: caches.rows(self)
+
+    def like(self, inputs: Sequence[str], **options: Any) -> Stream:
+        """A stream of other inputs that are read in the same way."""
+        return Stream(inputs, **{"on_bad": self.on_bad, **self.options, "strict": True, **options})
 
     def know(self, labels: Sequence[str]) -> None:
         """Labels that have come before: they keep their positions."""
         for label in labels:
+            self.code_of(label)
+
+    def code_of(self, label: str) -> int:
+        """The position of a label; the next one if it is new."""
+        if label not in self._codes:
             self._codes[label] = len(self.labels)
             self.labels.append(label)
+        return self._codes[label]
 
     def __iter__(self) -> Iterator[Chunk]:
         for rows in self.rows():
@@ -246,6 +226,14 @@ class Stream:
 
     def rows(self) -> Iterator[Rows]:
         """All examples in order, as many at a time as a block holds."""
+        for rows in self._read():
+            self.n_examples += len(rows)
+            if len(rows) or len(rows.skipped):
+                yield rows
+            del rows  # before the next ones come
+
+    def _text(self) -> Iterator[Rows]:
+        """The rows of text, block by block."""
         for block, parsed in self._parsed():
             if block.source != self.place.source:
                 self.place = replace(self.place, source=block.source, offset=0, line=0)
@@ -255,10 +243,8 @@ class Stream:
                 self._report(block, parsed)
                 rows = self._numbered(block, parsed)
                 self.place = rows.ends.last
-            self.n_examples += len(rows)
             del block, parsed  # before the next ones are read
-            if len(rows) or len(rows.skipped):
-                yield rows
+            yield rows
             del rows
 
     def _parsed(self) -> Iterator[tuple[Block, Parsed | None]]:
@@ -331,13 +317,7 @@ class Stream:
 
     def _numbered(self, block: Block, parsed: Parsed) -> Rows:
         """The rows with positions in the labels of the whole stream."""
-        here = np.empty(len(parsed.labels) + 1, np.int64)
-        for k, label in enumerate(parsed.labels):
-            if label not in self._codes:
-                self._codes[label] = len(self.labels)
-                self.labels.append(label)
-            here[k] = self._codes[label]
-        here[-1] = -1
+        here = np.array([*map(self.code_of, parsed.labels), -1], np.int64)
         names = None
         if parsed.letters is not None and parsed.starts is not None:
             names = parsed.letters, parsed.starts
@@ -352,7 +332,7 @@ class Stream:
         """A piece of a line that is too long is a bad line; there are no rows in it."""
         text = block.text[: block.size].tobytes()
         if block.begins:
-            self._refuse(self._message(block, Fault(0, 0, block.size, 0, _TOO_LONG)))
+            self.refuse(self._message(block, Fault(0, 0, block.size, 0, _TOO_LONG)))
         written = text if text.endswith(b"\n") or not block.ends else text + b"\n"
         if self.bad_lines is not None:
             self.bad_lines.write(written)
@@ -371,11 +351,11 @@ class Stream:
     def _report(self, block: Block, parsed: Parsed) -> None:
         """Refuse bad lines, or keep them."""
         for fault in parsed.faults:
-            self._refuse(self._message(block, fault))
+            self.refuse(self._message(block, fault))
             if self.bad_lines is not None:
                 self.bad_lines.write(block.text[fault.start : fault.stop].tobytes() + b"\n")
 
-    def _refuse(self, message: str) -> None:
+    def refuse(self, message: str) -> None:
         """Stop at a bad line, unless such lines are left out."""
         if self.on_bad == "error":
             raise StreamError(f"{message}; or leave such lines out with on_bad='skip' (--on-bad skip)")
@@ -460,6 +440,8 @@ def _leave_out(parsed: Parsed, block: Block, rows: np.ndarray, code: int) -> Non
 
 def recognised(name: str, text: np.ndarray) -> str | None:
     """The format of a file, by its name or by its first line; None if there is no line yet that tells."""
+    if text[: len(MAGIC)].tobytes() == MAGIC:
+        raise StreamError(f"{name}: a cache is read as it lies on disk; name the file itself, unpacked")
     stem = name.lower()
     for ending in (".gz", ".zst"):
         stem = stem.removesuffix(ending)

@@ -11,9 +11,10 @@ import numpy as np
 
 from maxcosine.model import Model
 from maxcosine.rule import Rule
-from maxcosine.stream.chunks import Rows, Stream
+from maxcosine.stream.chunks import Stream
 from maxcosine.stream.evaluation import plain
 from maxcosine.stream.learner import Settings, StreamLearner, matrix, text_of
+from maxcosine.stream.rows import Rows, taken
 from maxcosine.stream.training import no_example
 
 
@@ -146,28 +147,3 @@ def _held_out(first: int, n: int, every: int | None, *, wanted: bool) -> np.ndar
         return np.ones(n, bool)
     last_of_each: np.ndarray = (first + np.arange(n)) % every == every - 1
     return last_of_each if wanted else ~last_of_each
-
-
-def taken(rows: Rows, kept: np.ndarray) -> Rows:
-    """Some of the rows."""
-    if kept.all():
-        return rows
-    sizes = np.diff(rows.indptr)
-    by_value = np.repeat(kept, sizes)
-    names = rows.names
-    if names is not None:
-        letters, starts = names
-        begins, lengths = starts[:-1][by_value], np.diff(starts)[by_value]
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        letters = letters[np.repeat(begins - ends[:-1], lengths) + np.arange(ends[-1])]
-        # What is compared with the letters of an index may be read from eight bytes before on.
-        names = np.concatenate([np.zeros(8, np.uint8), letters])[8:], ends
-    return Rows(
-        np.concatenate([[0], np.cumsum(sizes[kept])]),
-        rows.columns[by_value] if len(rows.columns) else rows.columns,
-        names,
-        rows.data[by_value],
-        rows.codes[kept],
-        None if rows.weights is None else rows.weights[kept],
-        rows.ends,
-    )

@@ -54,7 +54,8 @@ def stream_for(
     model: Model, provenance: dict[str, Any] | None, inputs: Sequence[str], **options: Any
 ) -> Stream:
     """A stream read as the one that the model was learnt from."""
-    return Stream(inputs, **read_as(model, provenance), **options)
+    strict = "normalize" in (provenance or {}).get("options", {})
+    return Stream(inputs, **read_as(model, provenance), strict=strict, **options)
 
 
 def read_as(model: Model, provenance: dict[str, Any] | None) -> dict[str, Any]:

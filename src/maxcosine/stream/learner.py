@@ -13,7 +13,8 @@ from maxcosine.features import Features
 from maxcosine.index import FeatureIndex
 from maxcosine.model import Model
 from maxcosine.rule import Rule
-from maxcosine.stream.chunks import Rows, Stream
+from maxcosine.stream.chunks import Stream
+from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import StreamError
 
 

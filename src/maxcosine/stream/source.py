@@ -42,9 +42,9 @@ class Place:
     source: int = 0
     """Which of the inputs."""
     offset: int = 0
-    """Bytes of that input before it, unpacked."""
+    """Bytes of that input before it, unpacked; 0 in a cache."""
     line: int = 0
-    """Lines of that input before it."""
+    """Lines of that input before it; examples of a cache."""
     bad: int = 0
     """Lines left out before it, of all inputs."""
     bad_bytes: int = 0
@@ -103,7 +103,7 @@ class Source:
             raise ValueError(f"block_bytes is {block_bytes:,}; it is from 1 to {LONGEST_LINE:,}")
         self.names = expand(names)
         self.block_bytes = block_bytes
-        self._reader: _Reader | None = None
+        self._reader: Any = None
         self._before = 0
         self.skipped_bytes = 0
         """Of these, what was read, or passed by, before the place to begin at."""
@@ -125,14 +125,22 @@ class Source:
 
     def blocks(self, start: Place = Place()) -> Iterator[Block]:  # noqa: B008, it never changes
         """All lines from a place on, in blocks."""
+        for number, _ in self.opened(start, _Reader):
+            yield from self._blocks_of(number, start.offset if number == start.source else 0)
+
+    def opened(self, start: Place, reader_of: Callable[[str, str], Any]) -> Iterator[tuple[int, Any]]:
+        """Each input from a place on, and what reads it: `reader_of` its name and title.
+
+        A reader is a context manager, and its `position` is how many bytes of the file it has read.
+        """
         self._before = 0
         for number, name in enumerate(self.names):
             if number < start.source:
                 self.skipped_bytes += _size(name) or 0
             else:
-                with _Reader(name, self.title(number)) as reader:
+                with reader_of(name, self.title(number)) as reader:
                     self._reader = reader
-                    yield from self._blocks_of(number, start.offset if number == start.source else 0)
+                    yield number, reader
                 self._reader = None
             self._before += _size(name) or 0
 

@@ -10,6 +10,12 @@ import numpy as np
 from maxcosine.compiled import borrow, helper, inline, jit
 from maxcosine.engine.arithmetic import square_norm
 
+NORMALIZE = (None, "l2")
+OUTSIDE = (
+    "the example is too long, or too short, to be learnt from; scale the values, for example with "
+    "--normalize l2 or --log1p"
+)
+"""What is wrong with rows that `rows_outside` finds."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 LONG_ROW = 2**18
 """A row of more values than this is sorted, where others are put in a table that is larger than they are."""

@@ -22,9 +22,10 @@ from maxcosine import __version__, files, model_file
 from maxcosine.engine import BadRow, BadStep
 from maxcosine.engine.heads import LIMITS
 from maxcosine.model import Model
-from maxcosine.stream.chunks import Rows, Stream
+from maxcosine.stream.chunks import Stream
 from maxcosine.stream.evaluation import plain
 from maxcosine.stream.learner import StreamLearner, text_of
+from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import STANDARD_INPUT, Place, StreamError, described
 
 

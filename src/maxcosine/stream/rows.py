@@ -1,0 +1,77 @@
+"""Examples as every reader gives them, and the engine takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Rows:
+    """Examples as the engine takes them."""
+
+    indptr: np.ndarray
+    columns: np.ndarray
+    """uint32: column numbers or hashed columns; uint64: ids for an index. Each once in a row, in any
+    order."""
+    names: tuple[np.ndarray, np.ndarray] | None
+    """Instead of columns: the letters of all names, and where each begins."""
+    data: np.ndarray
+    codes: np.ndarray
+    """Positions in the stream's labels; -1 for a row without one."""
+    weights: np.ndarray | None
+    ends: Any
+    """Of each row: the place where the next one begins."""
+    skipped: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    """For each bad line: how many rows were before it."""
+    named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    """If names are kept: hashed columns as they came, and the letters and beginnings of their names."""
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, span: slice) -> Rows:
+        """Some of the rows, one after another."""
+        start, stop, _ = span.indices(len(self))
+        values = slice(self.indptr[start], self.indptr[stop])
+        names = None
+        if self.names is not None:
+            letters, starts = self.names
+            names = letters, starts[values.start : values.stop + 1]
+        return Rows(
+            self.indptr[start : stop + 1] - self.indptr[start],
+            self.columns[values],
+            names,
+            self.data[values],
+            self.codes[start:stop],
+            None if self.weights is None else self.weights[start:stop],
+            self.ends[start:],
+            named=self.named,
+        )
+
+
+def taken(rows: Rows, kept: np.ndarray) -> Rows:
+    """Some of the rows."""
+    if kept.all():
+        return rows
+    sizes = np.diff(rows.indptr)
+    by_value = np.repeat(kept, sizes)
+    names = rows.names
+    if names is not None:
+        letters, starts = names
+        begins, lengths = starts[:-1][by_value], np.diff(starts)[by_value]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        letters = letters[np.repeat(begins - ends[:-1], lengths) + np.arange(ends[-1])]
+        # What is compared with the letters of an index may be read from eight bytes before on.
+        names = np.concatenate([np.zeros(8, np.uint8), letters])[8:], ends
+    return Rows(
+        np.concatenate([[0], np.cumsum(sizes[kept])]),
+        rows.columns[by_value] if len(rows.columns) else rows.columns,
+        names,
+        rows.data[by_value],
+        rows.codes[kept],
+        None if rows.weights is None else rows.weights[kept],
+        rows.ends,
+    )
