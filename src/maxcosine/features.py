@@ -209,6 +209,7 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
     """The features of several models, and for each model where its slots are among them."""
     kinds = [None if features.undecided else features.by_name for features in all_features]
     named = True in kinds
+    _refuse_other_hashes(all_features)
     if named and False in kinds:
         a, b = kinds.index(True), kinds.index(False)
         raise ValueError(
@@ -221,13 +222,26 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
             index.slots_of(features.slot_keys()) for features in all_features
         ]
     if not named:
-        n_columns = max(features.n_features for features in all_features)
-        return Features(n_columns), [features.slot_keys() for features in all_features]
+        united = Features(max(features.n_features for features in all_features))
+        united.bits = all_features[0].bits
+        for features in reversed(all_features):  # a hashed column keeps the first name that is known
+            if features.kept_names is not None:
+                united.kept_names = (united.kept_names or {}) | features.kept_names
+        return united, [features.slot_keys() for features in all_features]
     index = FeatureIndex("names")
     for features in all_features:
         index.slots_of(features.keys())
     slots = [index.slots_of(features.slot_keys()) for features in all_features]
     return Features(len(index), names=index.keys()), slots
+
+
+def _refuse_other_hashes(all_features: Sequence[Features]) -> None:
+    for number, features in enumerate(all_features):
+        if features.bits != all_features[0].bits:
+            raise ValueError(
+                f"the features of model 0 are hashed to {all_features[0].bits} bits and those of model "
+                f"{number} to {features.bits}; merge models that were learnt in the same way"
+            )
 
 
 def _number(key: Any, value: Any) -> float:

@@ -37,8 +37,6 @@ def merge(
     loaded = [model_file.load(path) for path in models]
     options = _common_options(models, loaded)
     merged = merge_models([one.model for one in loaded], how=how.value)
-    merged.features.bits = loaded[0].model.features.bits
-    merged.features.kept_names = _kept_names([one.model.features for one in loaded])
     model_file.save(
         merged,
         model,
@@ -75,11 +73,3 @@ def _common_options(paths: list[Path], loaded: list[Any]) -> dict[str, Any]:
                     "features are not the same; merge models that were learnt in the same way"
                 )
     return options[0]
-
-
-def _kept_names(all_features: list[Any]) -> dict[int, str] | None:
-    """The names of hashed columns, those of the first model that knows one."""
-    kept: dict[int, str] = {}
-    for features in reversed(all_features):
-        kept |= features.kept_names or {}
-    return kept or None

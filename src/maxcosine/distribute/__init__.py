@@ -1,0 +1,22 @@
+"""Learn shards of data in many places, and merge what was learnt into one certified model.
+
+The result depends on the shards and their order, not on timing or on how many workers there were.
+"""
+
+from maxcosine.distribute.parts import Job, Part, close_round, combine, fit, fitted, learn, run
+from maxcosine.distribute.shards import TextShard, plan
+from maxcosine.distribute.tally import Tally
+
+__all__ = [
+    "Job",
+    "Part",
+    "Tally",
+    "TextShard",
+    "close_round",
+    "combine",
+    "fit",
+    "fitted",
+    "learn",
+    "plan",
+    "run",
+]
