@@ -88,8 +88,7 @@ def learn(job: Job, shard: Any, start: Part | None = None) -> Part:
     shard : a `TextShard`; or chunks, (X, y) or (X, y, weights), or a function that gives them. X is an
         array, a sparse matrix, a data frame, or a list of dicts.
     """
-    begun = None if start is None else _model(job, start)
-    model = None if begun is None else as_start(begun)
+    model = as_start(_model(job, start)) if start is not None and start.model else None
     if isinstance(shard, TextShard):
         model, tally = shard.learn(job.estimator, model)
     else:
