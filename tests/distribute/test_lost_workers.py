@@ -23,7 +23,7 @@ SECONDS = 60.0
 @pytest.fixture(scope="module")
 def client():
     cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None)
-    with cluster, Client(cluster) as client:
+    with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -72,7 +72,7 @@ def expected():
 
 
 def test_one_worker_two_workers_and_a_killed_one_give_the_same_bits(client, new_worker, expected, tmp_path):
-    options = {"rounds": 2, "fan_in": 2, "patience": SECONDS}
+    options = {"rounds": 2, "fan_in": 2, "patience": SECONDS, "client": client}
     new_worker()
     assert_same(fit(partitions(tmp_path, 0.0), LEARNER, **options), expected)
     new_worker()
@@ -92,7 +92,7 @@ def test_without_any_worker_a_job_is_given_up(client, new_worker, tmp_path):
     killer.start()
     began = time.monotonic()
     with pytest.raises(WorkersLost, match="no worker for 1 seconds"):
-        fit(partitions(tmp_path, 0.2), LEARNER, patience=1.0)
+        fit(partitions(tmp_path, 0.2), LEARNER, patience=1.0, client=client)
     assert time.monotonic() - began < SECONDS
     killer.join()
 

@@ -81,8 +81,8 @@ def fit(
     a fitted classifier, as `maxcosine.distribute.fit` returns it
     """
     job = Job(estimator, how, rounds, fan_in)
-    shards = _shards(source, y, sample_weight, files)
     cluster = _Cluster(client or _current_client(), patience)
+    shards = _shards(source, y, sample_weight, files)
     try:
         with _bar(rounds * len(shards), progress) as cluster.show:
             part: Part = cluster.result(run(job, shards, cluster.call_each))
