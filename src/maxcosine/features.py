@@ -208,6 +208,7 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
     """The features of several models, and for each model where its slots are among them."""
     kinds = [None if features.undecided else features.by_name for features in all_features]
     named = True in kinds
+    _refuse_other_hashes(all_features)
     if named and False in kinds:
         a, b = kinds.index(True), kinds.index(False)
         raise ValueError(

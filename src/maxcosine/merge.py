@@ -11,6 +11,7 @@ noisy data: "mean".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,7 +31,7 @@ HOW = ("certified", "mean")
 SMALLEST_NORM = 2.0**-40
 
 
-def merge(models: Sequence[M], how: str = "certified") -> M:
+def merge(models: Sequence[M], how: str = "certified", *, weights: Sequence[float] | None = None) -> M:
     """One model of several fitted ones: their classes and features, certified on all their examples.
 
     Parameters
@@ -40,6 +41,9 @@ def merge(models: Sequence[M], how: str = "certified") -> M:
         The combination with the largest proven bound, never below the largest of the models'; or the
         plain mean of their points w / Lambda, which often predicts a little better on noisy data. The
         certificate of the result shows the bounds of both.
+    weights : how much each model counts in the mean, default=None
+        None is all the same. A model that is itself the mean of three counts three times as much as one
+        that is not, for the mean of all.
 
     Returns
     -------
@@ -65,10 +69,17 @@ def merge(models: Sequence[M], how: str = "certified") -> M:
             raise ValueError(f"model {number} is not fitted: {model!r}")
     values = [model if isinstance(model, Model) else model._model for model in models]  # type: ignore[attr-defined]
     _refuse_differences(values)
-    merged = _merge(values, how)
+    merged = _merge(values, how, _checked(weights, len(models)))
     first: Any = models[0]
     result: Any = merged if isinstance(first, Model) else first._with_model(merged)
     return result  # type: ignore[no-any-return]
+
+
+def _checked(weights: Sequence[float] | None, n_models: int) -> np.ndarray:
+    checked = np.ones(n_models) if weights is None else np.asarray(weights, np.float64)
+    if checked.shape != (n_models,) or not (np.isfinite(checked) & (checked > 0.0)).all():
+        raise ValueError(f"weights must be {n_models} numbers above 0, one a model; they are {weights}")
+    return checked
 
 
 def _refuse_differences(models: Sequence[Model]) -> None:
@@ -111,7 +122,7 @@ def nearest_point(gram: np.ndarray) -> np.ndarray:
     return tau
 
 
-def _merge(models: Sequence[Model], how: str) -> Model:
+def _merge(models: Sequence[Model], how: str, weights: np.ndarray) -> Model:
     first = models[0]
     classes = np.unique(np.concatenate([model.classes for model in models]))
     features, slots = union([model.features for model in models])
@@ -129,7 +140,10 @@ def _merge(models: Sequence[Model], how: str) -> Model:
     merged.make_room()
     sources = [model.columns_for(classes) for model in models]
     bounds = np.array(
-        [_merge_head(merged.heads, h, models, slots, sources, how) for h in range(len(merged.heads.table))]
+        [
+            _merge_head(merged.heads, h, models, slots, sources, weights, how)
+            for h in range(len(merged.heads.table))
+        ]
     )
     certified, mean = (column if len(bounds) > 1 else column[0].item() for column in bounds.T)
     merged.merge = Merge(how, len(models), certified, mean)
@@ -144,13 +158,14 @@ def _merge_head(
     models: Sequence[Model],
     slots: Sequence[np.ndarray],
     sources: Sequence[Sequence[tuple[int, float]]],
+    weights: np.ndarray,
     how: str,
 ) -> tuple[float, float]:
     """Head h of the merged model; returns the bounds, by both ways, of what it predicts with."""
     head = heads.table[h]
     columns = range(head["first"], head["stop"])
     members = [
-        _Member(model, slots[k], [sources[k][column] for column in columns])
+        _Member(model, slots[k], [sources[k][column] for column in columns], weights[k])
         for k, model in enumerate(models)
         if heads.joint or sources[k][h][0] >= 0
     ]
@@ -177,9 +192,11 @@ def _merge_head(
 class _Member:
     """A hypothesis of one model as a point u = w / Lambda, column by column of the merged head."""
 
-    def __init__(self, model: Model, slots: np.ndarray, sources: Sequence[tuple[int, float]]) -> None:
+    def __init__(
+        self, model: Model, slots: np.ndarray, sources: Sequence[tuple[int, float]], weight: float = 1.0
+    ) -> None:
         heads = model.heads
-        self.heads, self.slots, self.sources = heads, slots, sources
+        self.heads, self.slots, self.sources, self.weight = heads, slots, sources, weight
         head = 0 if heads.joint else sources[0][0]
         self.best_bound = np.atleast_1d(model.certificate().best_bound)[head]
         self.row, self.state = heads.table[head], heads.arrays.state[head]
@@ -229,7 +246,8 @@ class _Point:
         if not norms.all():
             raise _nothing_separates()
         certified = self._certified(gram, norms)
-        mean = self._combined(np.full(len(members), 1.0 / len(members)))
+        weights = np.array([member.weight for member in members])
+        mean = self._combined(weights / weights.sum())
         self.tau, self.columns, self.norm, self.slack = certified if how == "certified" else mean
         if self.norm <= max(eps, SMALLEST_NORM) * norms.min():
             raise _nothing_separates()
@@ -299,3 +317,55 @@ def _merge_averaged(heads: Heads, h: int, members: Sequence[_Member], how: str) 
     head["sum_norm"] = factor * point.norm
     head["sum_slack"] = factor * (point.slack + 2.0 * LIMITS[heads.dtype].eps * point.norm)
     return point.bounds
+
+
+# Models that all went on from the same one: what that one counted must be counted once.
+
+
+def as_start(model: Model) -> Model:
+    """A copy to go on from that has counted nothing yet: neither examples nor, averaging, rounds."""
+    start = replace(model.copy(), merge=None)
+    table, arrays = start.heads.table, start.heads.arrays
+    for name in ("seen", "learnt", "mistakes", "updates", "sum_scale", "sum_coef", "sum_norm", "sum_slack"):
+        table[name] = 0
+    table["since"] = np.minimum(table["since"], 0)
+    arrays.total[:] = 0.0
+    arrays.total_bias[:] = 0.0
+    return start
+
+
+def count_start(model: Model, start: Model) -> None:
+    """Add what `start` had counted to a model that went on from it without, alone or merged.
+
+    Averaging, this is the sum over all rounds, those of the start included. Neither is sparse.
+    """
+    heads = model.heads
+    model.changed()
+    model.make_room()
+    _, (_, slots) = union([model.features, start.features])
+    sources = start.columns_for(model.classes)
+    seen = start.n_seen
+    for h, head in enumerate(heads.table):
+        head["seen"] += seen
+        known = sources[h][0] >= 0 or heads.joint
+        columns = range(head["first"], head["stop"])
+        member = _Member(start, slots, [sources[column] for column in columns]) if known else None
+        if member is None or member.row["since"] < 0:
+            head["since"] += seen
+            continue
+        head["since"] += member.row["since"]
+        for name in ("learnt", "mistakes", "updates"):
+            head[name] += member.row[name]
+        if heads.average and member.row["sum_coef"] > 0.0:
+            _add_average(heads, h, member.averaged())
+
+
+def _add_average(heads: Heads, h: int, start: _Member) -> None:
+    head, a = heads.table[h], heads.arrays
+    for position, column in enumerate(range(head["first"], head["stop"])):
+        weights = start.unit * start.column(position, heads.n_features)
+        a.total[:, column] += weights[:-1]
+        a.total_bias[column] += weights[-1]
+    for name in ("sum_coef", "sum_norm"):
+        head[name] += start.row[name]
+    head["sum_slack"] += start.row["sum_slack"] + 2.0 * LIMITS[heads.dtype].eps * head["sum_norm"]

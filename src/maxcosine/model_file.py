@@ -8,11 +8,13 @@ not how: they are the same for every cutting of a stream into chunks. See `diges
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
 import json
 import math
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,25 +111,21 @@ def save(
     more : other JSON that is to be kept, for example where in a stream learning has come to
     tensors : other arrays that are to be kept, by name
     """
-    described = {
-        "format": FORMAT,
-        "written_by": f"maxcosine {__version__}",
-        **_description(model),
-        "provenance": provenance,
-        "estimator": estimator,
-        "more": more,
-    }
-    contents = _tensors(model)
-    for name, array in (tensors or {}).items():
-        contents[f"more.{name}"] = _tensor(np.asarray(array), f"the tensor {name!r}")
-    text = _as_json(described)
+    contents = _contents(model, provenance, estimator, more, tensors)
     try:
         with files.writing(Path(path)) as file:
-            _write(file, text, contents)
+            _write(file, *contents)
     except OSError as error:
         if error.filename is not None or error.errno is None:
             raise  # it says where
         raise type(error)(error.errno, error.strerror or str(error), os.fspath(path)) from error
+
+
+def to_bytes(model: Model, *, more: dict[str, Any] | None = None) -> bytes:
+    """The bytes of a model file, as `save` writes it."""
+    file = io.BytesIO()
+    _write(file, *_contents(model, more=more))
+    return file.getvalue()
 
 
 def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Loaded:
@@ -138,7 +136,20 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Loaded:
     path : the file
     rules : rules of your own, one of which the model was learnt by
     """
-    with _opened(path) as reader:
+    return _loaded(path, rules, os.fspath(path))
+
+
+def from_bytes(content: bytes, *, rules: Sequence[Rule] = ()) -> Loaded:
+    """Read what `to_bytes` gave, with all checks of `load`."""
+    # The library that reads tensors reads files only.
+    with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+        file.write(content)
+        file.flush()
+        return _loaded(file.name, rules, "a model that was received")
+
+
+def _loaded(path: str | os.PathLike[str], rules: Sequence[Rule], title: str) -> Loaded:
+    with _opened(path, title) as reader:
         described = reader.described()
         model = _model(reader, described, rules)
         provenance, estimator, more = (
@@ -160,6 +171,28 @@ def digest(path: str | os.PathLike[str]) -> str:
 
 
 # Writing
+
+
+def _contents(
+    model: Model,
+    provenance: dict[str, Any] | None = None,
+    estimator: dict[str, Any] | None = None,
+    more: dict[str, Any] | None = None,
+    tensors: dict[str, np.ndarray] | None = None,
+) -> tuple[str, dict[str, _Tensor]]:
+    """What is written: the JSON, and the tensors."""
+    described = {
+        "format": FORMAT,
+        "written_by": f"maxcosine {__version__}",
+        **_description(model),
+        "provenance": provenance,
+        "estimator": estimator,
+        "more": more,
+    }
+    contents = _tensors(model)
+    for name, array in (tensors or {}).items():
+        contents[f"more.{name}"] = _tensor(np.asarray(array), f"the tensor {name!r}")
+    return _as_json(described), contents
 
 
 class _Tensor(NamedTuple):
@@ -536,15 +569,16 @@ class _Reader(Checker):
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[_Reader]:
+def _opened(path: str | os.PathLike[str], title: str | None = None) -> Iterator[_Reader]:
+    title = os.fspath(path) if title is None else title
     with open(path, "rb"):
         pass  # whoever may not read it, or names a folder, is told so as always
     try:
         with safe_open(os.fspath(path), "np") as file:
-            yield _Reader(path, file)
+            yield _Reader(title, file)
     except SafetensorError as error:
         found = f"not a safetensors file, or a damaged or truncated one ({error})"
-        raise Checker(path).bad(found) from error
+        raise Checker(title).bad(found) from error
 
 
 def shown(value: Any) -> str:

@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
 
 from maxcosine.certificate import Certificate
 from maxcosine.engine import canonical, check_indices, check_rows
+from maxcosine.engine.learn import NOT_PREDICTED
 from maxcosine.estimator.dicts import DictLearner, column_keys
 from maxcosine.estimator.labels import (
     classes_and_codes,
@@ -63,6 +64,9 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    # Whoever wants to know is told the classes of rows, and what was predicted before they were learnt.
+    _judge: Callable[[np.ndarray, np.ndarray], None] | None = None
 
     def __init__(
         self,
@@ -306,7 +310,10 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
         for number in range(1, passes + 1):
             order = random.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
             if not self.verbose:
-                model.learn(rows, codes, order, weights)
+                predicted = NOT_PREDICTED if self._judge is None else np.empty(len(codes), np.int64)
+                model.learn(rows, codes, order, weights, predicted=predicted)
+                if self._judge is not None:
+                    self._judge(codes, predicted)
                 continue
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
             for part in reported(order, f"[{type(self).__name__}] {title}", model):

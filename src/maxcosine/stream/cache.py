@@ -261,7 +261,7 @@ class Caches:
         """The rows of a stream from its start on, a batch at a time, and its place after them."""
         self._check_keeps(stream)
         start = stream.start
-        for number, reader in self._source.opened(start, lambda name, _: CacheReader(name)):
+        for number, reader in self._source.opened(start, self._reader):
             first = start.line if number == start.source else 0
             before = replace(stream.place, source=number, offset=0, line=first)
             batches = reader.batches(first, stream.threads, lambda rows: _outside(stream, rows))
@@ -272,6 +272,9 @@ class Caches:
                 stream.place = before = rows.ends.last
                 yield rows
             stream.place = replace(before, source=number + 1, line=0)
+
+    def _reader(self, number: int) -> CacheReader:
+        return CacheReader(self._source.names[number])
 
     def _check_keeps(self, stream: Stream) -> None:
         """Refuse what only text has."""

@@ -22,7 +22,7 @@ from maxcosine.stream import svmlight, vw
 from maxcosine.stream.cache import MAGIC, Caches, are_caches
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
 from maxcosine.stream.rows import Rows
-from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, StreamError
+from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, Span, StreamError
 from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, tidied
 
 FORMATS: dict[str, Callable[..., Parsed]] = {"svmlight": svmlight.parse, "vw": vw.parse}
@@ -78,6 +78,7 @@ class Stream:
     limits : a line is a bad one if the square of its norm is not between these two
     keep_names : give the names of hashed features, too
     start : where to begin
+    spans : of each input, the part that is read; by default, all
     """
 
     def __init__(
@@ -99,9 +100,10 @@ class Stream:
         keep_names: bool = False,
         start: Place = Place(),  # noqa: B008, it never changes
         block_bytes: int = BLOCK_BYTES,
+        spans: Sequence[Span] | None = None,
     ) -> None:
         names = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-        self.source = Source(names, block_bytes)
+        self.source = Source(names, block_bytes, spans)
         _check("format", format, ("auto", *FORMATS, "cache"))
         _check("on_bad", on_bad, ON_BAD)
         _check("normalize", normalize, NORMALIZE)
@@ -158,6 +160,13 @@ class Stream:
     def like(self, inputs: Sequence[str], **options: Any) -> Stream:
         """A stream of other inputs that are read in the same way."""
         return Stream(inputs, **{"on_bad": self.on_bad, **self.options, "strict": True, **options})
+
+    def recognise(self) -> str:
+        """The format of the inputs; "auto" if no line tells it."""
+        for _ in self._recognising(self.source.blocks(self.start)):
+            if self.format != "auto":
+                break
+        return self.format
 
     def know(self, labels: Sequence[str]) -> None:
         """Labels that have come before: they keep their positions."""
@@ -366,8 +375,15 @@ class Stream:
         text = block.text[fault.position : fault.stop][:LONGEST_QUOTE].tobytes()
         token = text if fault.code in (_NORM, _TOO_LONG) else (text.split() or [b""])[0]
         found = token.decode(errors="backslashreplace") or "the end of the line"
-        line, column = self.place.line + fault.line + 1, fault.position - fault.start + 1
-        return f"{self.source.title(block.source)}:{line}:{column}: {_MESSAGES[fault.code]} (found {found!r})"
+        where, column = (
+            self.where(block.source, self.place.line + fault.line),
+            fault.position - fault.start + 1,
+        )
+        return f"{where}:{column}: {_MESSAGES[fault.code]} (found {found!r})"
+
+    def where(self, source: int, line: int) -> str:
+        """An input and the number of a line, as messages have it; `line`: how many were read before it."""
+        return f"{self.source.title(source)}:{self.source.lines_before(source) + line + 1}"
 
 
 def _result(block: Block, parsed: Future[Parsed | None]) -> tuple[Block, Parsed | None]:

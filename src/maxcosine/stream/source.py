@@ -51,6 +51,13 @@ class Place:
     """What these take in the file that they are written to."""
 
 
+class Span(NamedTuple):
+    """Whole lines of a plain file, by their bytes; by default, all of an input."""
+
+    start: int = 0
+    stop: int | None = None
+
+
 @dataclass(frozen=True)
 class Block:
     """Whole lines of one input, of which the last may lack its end; or a piece of a line that is too long."""
@@ -98,12 +105,22 @@ def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
 class Source:
     """The bytes of one input after another."""
 
-    def __init__(self, names: Sequence[str | os.PathLike[str]], block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self,
+        names: Sequence[str | os.PathLike[str]],
+        block_bytes: int = BLOCK_BYTES,
+        spans: Sequence[Span] | None = None,
+    ) -> None:
         if not 1 <= block_bytes <= LONGEST_LINE:
             raise ValueError(f"block_bytes is {block_bytes:,}; it is from 1 to {LONGEST_LINE:,}")
         self.names = expand(names)
+        self.spans = [Span()] * len(self.names) if spans is None else list(spans)
+        """Of each input, the part that is read."""
+        if len(self.spans) != len(self.names):
+            raise ValueError(f"there are {len(self.spans)} spans for {len(self.names)} inputs")
         self.block_bytes = block_bytes
         self._reader: Any = None
+        self._lines_before: dict[int, int] = {}
         self._before = 0
         self.skipped_bytes = 0
         """Of these, what was read, or passed by, before the place to begin at."""
@@ -123,13 +140,29 @@ class Source:
         """What an input is called in messages."""
         return "standard input" if self.names[number] == STANDARD_INPUT else self.names[number]
 
+    def lines_before(self, number: int) -> int:
+        """Lines of an input before the part that is read; counted once, when somebody asks."""
+        if number not in self._lines_before:
+            left, lines = self.spans[number].start, 0
+            if left:
+                with open(self.names[number], "rb") as file:
+                    while left and (text := file.read(min(left, BLOCK_BYTES))):
+                        lines += text.count(b"\n")
+                        left -= len(text)
+            self._lines_before[number] = lines
+        return self._lines_before[number]
+
     def blocks(self, start: Place = Place()) -> Iterator[Block]:  # noqa: B008, it never changes
         """All lines from a place on, in blocks."""
-        for number, _ in self.opened(start, _Reader):
-            yield from self._blocks_of(number, start.offset if number == start.source else 0)
+        for number, _ in self.opened(start, self._text_reader):
+            offset = start.offset if number == start.source else 0
+            yield from self._blocks_of(number, max(self.spans[number].start, offset))
 
-    def opened(self, start: Place, reader_of: Callable[[str, str], Any]) -> Iterator[tuple[int, Any]]:
-        """Each input from a place on, and what reads it: `reader_of` its name and title.
+    def _text_reader(self, number: int) -> _Reader:
+        return _Reader(self.names[number], self.title(number), self.spans[number].stop)
+
+    def opened(self, start: Place, reader_of: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
+        """Each input from a place on, and what reads it: `reader_of` its number.
 
         A reader is a context manager, and its `position` is how many bytes of the file it has read.
         """
@@ -138,7 +171,7 @@ class Source:
             if number < start.source:
                 self.skipped_bytes += _size(name) or 0
             else:
-                with reader_of(name, self.title(number)) as reader:
+                with reader_of(number) as reader:
                     self._reader = reader
                     yield number, reader
                 self._reader = None
@@ -196,8 +229,8 @@ class _Filled(NamedTuple):
 class _Reader:
     """One input, without its compression, which is known by its first bytes."""
 
-    def __init__(self, name: str, title: str) -> None:
-        self._title = title
+    def __init__(self, name: str, title: str, stop: int | None = None) -> None:
+        self._title, self._stop = title, stop
         self._raw = _opened(name)
         self._regular = name != STANDARD_INPUT and stat.S_ISREG(os.fstat(self._raw.fileno()).st_mode)
         self._file = self._unpacked()
@@ -246,7 +279,7 @@ class _Reader:
         filled = 0
         while filled < len(buffer):
             try:
-                n = self._file.readinto(buffer[filled:])
+                n = self._readinto(buffer[filled:])
             except (MemoryError, StreamError):
                 raise
             except Exception as error:  # each kind of compression has errors of its own
@@ -260,6 +293,14 @@ class _Reader:
             if not self._regular and not _has_more(self._raw):
                 return _Filled(filled, False, True)
         return _Filled(filled, False, False)
+
+    def _readinto(self, buffer: memoryview) -> int:
+        """Read what there is, at most up to where reading has to stop."""
+        left = len(buffer) if self._stop is None else self._stop - self.position
+        n: int = self._file.readinto(buffer[:left]) or 0
+        if not n and left and self._stop is not None:
+            raise StreamError(f"{self._title}: ends before byte {self._stop:,}; it is not the file it was")
+        return n
 
     def skip(self, offset: int) -> None:
         """Go on to so many bytes from the beginning, unpacked."""
@@ -384,6 +425,26 @@ def _first_line_end(text: np.ndarray, start: int, filled: int) -> int:
 
 def _size(name: str) -> int | None:
     return os.path.getsize(name) if name != STANDARD_INPUT and os.path.isfile(name) else None
+
+
+def is_packed(name: str) -> bool:
+    """Whether a file is compressed: then it can only be read from its beginning."""
+    with _opened(name) as file:
+        beginning: bytes = file.read(len(_ZSTD))
+    return beginning.startswith(_GZIP) or beginning == _ZSTD
+
+
+def line_start(name: str, offset: int) -> int:
+    """Where the first line of a plain file begins, at a byte or behind it; else, where the file ends."""
+    with _opened(name) as file:
+        at = max(0, offset - 1)
+        file.seek(at)
+        while offset and (text := file.read(_SCANNED_BYTES)):
+            end: int = text.find(b"\n")
+            if end >= 0:
+                return at + end + 1
+            at += len(text)
+    return at
 
 
 def sizes(names: Sequence[str]) -> dict[str, int | None]:

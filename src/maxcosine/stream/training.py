@@ -220,8 +220,7 @@ class Training:
         except (BadRow, BadStep) as error:
             learnt = 0 if self.learner.model is None else self.model.n_seen - before
             at = part.ends.start(learnt)
-            title = self.stream.source.title(at.source)
-            raise StreamError(f"{title}:{at.line + 1}: {error}") from None
+            raise StreamError(f"{self.stream.where(at.source, at.line)}: {error}") from None
 
     def _lines(self, predicted: np.ndarray) -> bytes:
         labels = [f"{text_of(label)}\n" for label in self.model.classes.tolist()]
