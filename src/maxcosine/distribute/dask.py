@@ -184,7 +184,8 @@ class _Cluster:
         """Until it is done; raises what went wrong, and `WorkersLost` if nobody is left to do it."""
         seen = time.monotonic()
         while not future.done():
-            with suppress(TimeoutError, FutureCancelledError):
+            # `wait_for` asks the current client, whosever the future is.
+            with suppress(TimeoutError, FutureCancelledError), self._client.as_current():
                 wait_for(future, timeout=SECONDS_BETWEEN_LOOKS)
             self.show(self._learnt + sum(one.status == "finished" for one in self._learning))
             if self._client.status not in ("running", "connecting"):
