@@ -42,7 +42,8 @@ class CheckedRows:
         kept = np.setdiff1d(np.arange(len(features)), list(faults), assume_unique=True)
         X = matrix(features.take(pa.array(kept)) if faults else features, self._n_features)
         if self._dtype is not None:
-            X = X.astype(self._dtype, copy=False)
+            with np.errstate(over="ignore"):  # what is too large becomes infinity, and a bad row
+                X = X.astype(self._dtype, copy=False)
         bad = list(bad_rows(X))
         faults |= {int(kept[row]): _value_fault(row_values(X, row)) for row in bad}
         self._tell(faults)
