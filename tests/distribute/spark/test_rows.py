@@ -42,7 +42,9 @@ def chunks(features, labels=None, weights=None, kind=VECTOR, skip=True, dtype=No
     return rows, list(rows.chunks([pa.RecordBatch.from_pydict(columns)]))
 
 
-@given(st.lists(st.tuples(st.lists(st.sampled_from([0.0, 1.0, -2.5]), min_size=2, max_size=2), st.booleans())))
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from([0.0, 1.0, -2.5]), min_size=2, max_size=2), st.booleans()))
+)
 def test_dense_and_sparse_vectors_are_the_same_rows(given_rows):
     features = [sparse(values) if is_sparse else dense(values) for values, is_sparse in given_rows]
     _, [(X, y, weights)] = chunks(features, np.ones(len(features)))

@@ -42,6 +42,7 @@ from maxcosine.distribute.spark.engine import NO_EXAMPLE, fit_rows, fit_shards
 from maxcosine.distribute.spark.params import MaxCosineParams
 from maxcosine.distribute.spark.rows import DENSE, CheckedRows
 from maxcosine.distribute.spark.session import session
+from maxcosine.distribute.spark.watch import watched
 from maxcosine.distribute.tally import Tally
 from maxcosine.estimator.files import load as load_estimator
 from maxcosine.estimator.files import save as save_estimator
@@ -109,14 +110,15 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
         return self
 
     def _fit(self, dataset: DataFrame) -> MaxCosineModel:
-        job, skip = self._job(), self._skips()
+        job, skip, patience = self._job(), self._skips(), self._value("executorTimeout")
         rows = self._rows(dataset)
         again = job.rounds > 1 and dataset.storageLevel == StorageLevel.NONE
         if again:
             rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            n_features = _n_features(dataset, self._value("featuresCol"))
-            part = fit_rows(rows, job, n_features, skip=skip, patience=self._value("executorTimeout"))
+            with watched(dataset.sparkSession.sparkContext, patience):
+                n_features = _n_features(dataset, self._value("featuresCol"))
+            part = fit_rows(rows, job, n_features, skip=skip, patience=patience)
         finally:
             if again:
                 rows.unpersist()
@@ -338,23 +340,21 @@ def _raw_scores(model: Model, X: Any) -> np.ndarray:
 
 
 def _predictions(model: Model, X: Any, kept: np.ndarray, n_rows: int, numeric: bool) -> pa.Array:
-    """Of each row, dense vectors of scores and the class; null for rows that were not kept."""
-    raw = _raw_scores(model, X)
+    """Of each row, a dense vector of scores and the class; null for rows that were not kept."""
+    scores = _raw_scores(model, X)
+    raw, missing = np.zeros((n_rows, scores.shape[1])), np.ones(n_rows, np.bool_)
+    raw[kept], missing[kept] = scores, False
     labels = model.classes[raw.argmax(axis=1)]
-    n, width = raw.shape
+    # What lies behind a null must be there all the same: Spark says that no field of a vector is null.
     vectors = pa.StructArray.from_arrays(
         [
-            pa.array(np.full(n, DENSE, np.int8)),
-            pa.nulls(n, pa.int32()),
-            pa.nulls(n, pa.list_(pa.int32())),
-            pa.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32) * width, raw.ravel()),
+            pa.array(np.full(n_rows, DENSE, np.int8)),
+            pa.nulls(n_rows, pa.int32()),
+            pa.nulls(n_rows, pa.list_(pa.int32())),
+            pa.ListArray.from_arrays(np.arange(n_rows + 1, dtype=np.int32) * raw.shape[1], raw.ravel()),
         ],
         ["type", "size", "indices", "values"],
+        mask=pa.array(missing),
     )
-    predicted = pa.array(labels.astype(np.float64)) if numeric else pa.array(labels.tolist(), pa.string())
-    found = pa.StructArray.from_arrays([vectors, predicted], ["raw", "predicted"])
-    if n == n_rows:
-        return found
-    places = np.full(n_rows, -1)
-    places[kept] = np.arange(n)
-    return found.take(pa.array(places, mask=places < 0))
+    predicted = pa.array(labels.astype(np.float64 if numeric else object), mask=missing)
+    return pa.StructArray.from_arrays([vectors, predicted], ["raw", "predicted"])
