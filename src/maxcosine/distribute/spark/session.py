@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import Any
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
@@ -14,12 +14,12 @@ class JavaMissing(RuntimeError):
     """Spark itself runs on Java, and there is none."""
 
 
-def session(**settings: Any) -> SparkSession:
+def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """The Spark session that there is, or a new one.
 
     Parameters
     ----------
-    **settings : Spark's own, with ``_`` in place of ``.``: ``spark_master="local[4]"``
+    settings : Spark's own, by their names: ``{"spark.master": "local[4]"}``
 
     Returns
     -------
@@ -28,10 +28,7 @@ def session(**settings: Any) -> SparkSession:
     if SparkSession.getActiveSession() is None:
         _require_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder
-    for name, value in settings.items():
-        builder = builder.config(name.replace("_", "."), value)
-    return builder.getOrCreate()
+    return SparkSession.builder.config(map=dict(settings or {})).getOrCreate()
 
 
 def _require_java() -> None:
