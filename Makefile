@@ -10,20 +10,22 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
 
 # Where runnable examples live, beside the tests.
 DOCTESTS   := src/maxcosine README.md $(wildcard docs/*.md docs/*/*.md)
+# What needs Spark, and is run by `make test-spark` alone.
+SPARK_TESTS := tests/distribute/spark src/maxcosine/distribute/spark docs/spark.md
 # What is run a second time as plain Python: everything that Numba compiles.
 PURE_TESTS := tests/engine tests/index tests/rules tests/stream/test_svmlight.py tests/stream/test_vw.py tests/test_bound.py tests/test_maximise.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-browser lint bench bench-streams docs clean
+.PHONY: help demo test test-all test-browser test-spark lint bench bench-streams docs clean
 
 help:
 	@echo "maxcosine: single-pass linear classifiers that carry a proof"
 	@echo
 	@echo "  make demo      the paper's experiment: a table, a verdict, and a report to open"
 	@echo "  make test      the test suite, compiled and again as plain Python; a few minutes"
-	@echo "  make test-all  the slow tests, a real browser and the documentation, in addition"
+	@echo "  make test-all  the slow tests, a real browser, Spark and the documentation, in addition"
 	@echo "  make lint      style, types, import layers"
 	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
 	@echo "  make bench-streams  from text files to models, beside Vowpal Wabbit; FOLDER=DIR for 15 GB of files"
@@ -39,13 +41,14 @@ demo: $(VENV)/.installed-report
 
 test: $(VENV)/.installed-test
 	@echo "== tests and examples, compiled"
-	@$(PYTEST) -m "not slow and not browser" --doctest-modules --doctest-glob='*.md' tests $(DOCTESTS)
+	@$(PYTEST) -m "not slow and not browser and not spark" --doctest-modules --doctest-glob='*.md' \
+	  $(addprefix --ignore=,$(SPARK_TESTS)) tests $(DOCTESTS)
 	@echo "== the kernels again, as plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" $(PURE_TESTS)
 
-test-all: $(VENV)/.installed-test docs test-browser
+test-all: $(VENV)/.installed-test docs test-browser test-spark
 	@echo "== slow tests"
-	@$(PYTEST) -m slow
+	@$(PYTEST) -m "slow and not spark"
 
 test-browser: $(VENV)/.installed-browser
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
@@ -53,6 +56,13 @@ test-browser: $(VENV)/.installed-browser
 	  echo "error: Chromium is missing; install it, for example by: sudo apt-get install chromium" >&2; exit 1; }; }
 	@echo "== the report, in Chromium"
 	@$(PYTEST) -m browser
+
+test-spark: $(VENV)/.installed-test $(VENV)/.installed-spark
+	@test -x "$$JAVA_HOME/bin/java" || command -v java || { \
+	  echo "installing Java"; { apt-get update -qq && apt-get install -qq -y openjdk-17-jre-headless; } >/dev/null || { \
+	  echo "error: Java is missing; install it, for example by: sudo apt-get install openjdk-17-jre-headless" >&2; exit 1; }; }
+	@echo "== Spark, on a cluster of two executors"
+	@$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' $(SPARK_TESTS)
 
 lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff check

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits
 
 import maxcosine
 from maxcosine import RULES, OnlineClassifier, maximise, merge
@@ -969,3 +970,15 @@ def test_a_value_that_has_seen_nothing_can_be_merged():
     merged = merge([empty, model])
     assert merged.n_seen == 40
     assert merged.certificate().bound == pytest.approx(model.certificate().bound, rel=1e-12)
+
+
+def test_merges_are_the_same_to_the_bit_for_any_number_of_blas_threads():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(6, 100_001))  # so long that BLAS sums otherwise in two threads
+    models = [maxcosine.MCPClassifier().partial_fit(X[k : k + 2], [0, 1]) for k in (0, 2, 4)]
+
+    def merged(n_threads):
+        with threadpool_limits(n_threads):
+            return merge(models).coef_.tobytes(), merge(models, "mean").coef_.tobytes()
+
+    assert merged(1) == merged(2)

@@ -241,7 +241,7 @@ class _Point:
         gram = np.zeros((len(members), len(members)))
         for position in self._positions:
             columns = self._points(position)
-            gram += columns @ columns.T
+            gram += _products("ij,kj->ik", columns, columns)
         norms = np.sqrt(gram.diagonal())
         if not norms.all():
             raise _nothing_separates()
@@ -259,8 +259,8 @@ class _Point:
 
     def _combined(self, tau: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], float, float]:
         """The mean with weights tau: the weights, its columns, its norm, and its slack."""
-        columns = [tau @ self._points(position) for position in self._positions]
-        norm = float(np.sqrt(sum(column @ column for column in columns)))
+        columns = [_products("k,kj->j", tau, self._points(position)) for position in self._positions]
+        norm = float(np.sqrt(sum(_products("j,j->", column, column) for column in columns)))
         return tau, columns, norm, float(tau @ np.array([member.slack for member in self._members]))
 
     def _certified(
@@ -272,6 +272,11 @@ class _Point:
         if found[2] + found[3] <= lengths.min():
             return found
         return self._combined((np.arange(len(norms)) == lengths.argmin()).astype(float))
+
+
+def _products(subscripts: str, *arrays: np.ndarray) -> Any:
+    """Sums of products over features, always in the same order: BLAS has one for each number of threads."""
+    return np.einsum(subscripts, *arrays, optimize=False)
 
 
 def _nothing_separates() -> ValueError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxcosine.cli.cluster import Cluster, refuse_with_cluster, train_on
 from maxcosine.cli.options import (
     BadLines,
     Data,
@@ -37,6 +38,7 @@ def train(
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the model.")],
     reading: Reading,
     examples: Examples,
+    cluster: Cluster,
     rule: Annotated[
         str | None,
         typer.Option(help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...", show_default="mcp"),
@@ -91,8 +93,9 @@ def train(
     maxcosine train clicks.svm.gz --model clicks.model
     maxcosine train 'day-*.vw' --model ads.model --rule pa1 --param C=0.1 --bits 22 --average
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
+    maxcosine train 'day-*.svm' --model days.model --on dask-local:4 --passes 2
     """
-    from maxcosine.cli.display import TrainingWatch, show_outcome
+    from maxcosine.cli.display import TrainingWatch
     from maxcosine.stream.chunks import Stream
     from maxcosine.stream.training import Aside, Training, streams
 
@@ -109,6 +112,19 @@ def train(
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, [*data, *([test] if test else [])])
+    if cluster.on is not None:
+        refuse_with_cluster({**named, "init": init, "keep-names": keep_names})
+        settings = {
+            "rule": learner.settings.rule.name,
+            "rule_params": _values(param or []),
+            "average": average,
+            "fit_intercept": intercept,
+            "multiclass": multiclass.value,
+        }
+        read = {**options, "on_bad": reading.on_bad.value}
+        learnt, outcome = train_on(cluster, data, model, settings, passes, read)
+        _tell({"model": str(model), **outcome}, learnt, Stream(data, **options), test, reading.threads, json)
+        return
     asides = {"predictions": predictions, "bad_lines": bad_lines}
     watch = TrainingWatch()
     training = Training(
@@ -135,8 +151,19 @@ def train(
     )
     seconds = _learn(training, watch, model, list(outputs.values()) if resume else None)
     outcome = {"model": str(model), **training.as_dict(seconds)}
+    _tell(outcome, training.model, training.stream, test, reading.threads, json)
+
+
+def _tell(
+    outcome: dict[str, Any], model: Any, stream: Any, test: str | None, threads: int | None, json: bool
+) -> None:
+    """Say what came of it, after a test on more data, if one is wanted."""
+    from maxcosine.cli.display import show_outcome
+    from maxcosine.stream.evaluation import count_mistakes
+
     if test is not None:
-        outcome |= _tested(training, test, reading.threads)
+        mistakes, n = count_mistakes(model, stream, [test], threads)
+        outcome |= {"test_examples": n, "test_error": mistakes / n if n else None}
     if json:
         typer.echo(json_module.dumps(outcome))
     else:
@@ -251,10 +278,3 @@ def _check_stays(
                 f"the model that --init names was not learnt with {option}, and stays what it is; "
                 f"leave out {option.split()[0]}"
             )
-
-
-def _tested(training: Training, test: str, threads: int | None) -> dict[str, Any]:
-    from maxcosine.stream.evaluation import count_mistakes
-
-    mistakes, n = count_mistakes(training.model, training.stream, [test], threads)
-    return {"test_examples": n, "test_error": mistakes / n if n else None}

@@ -4,6 +4,7 @@ The result depends on the shards and their order, not on timing or on how many w
 `fit` learns them in this process; `maxcosine.distribute.dask` on a cluster.
 """
 
+from maxcosine.distribute.clusters import train_files
 from maxcosine.distribute.parts import Job, Part, close_round, combine, fit, fitted, here, learn, run
 from maxcosine.distribute.shards import TextShard, plan
 from maxcosine.distribute.tally import Tally
@@ -21,4 +22,5 @@ __all__ = [
     "learn",
     "plan",
     "run",
+    "train_files",
 ]

@@ -119,7 +119,9 @@ def connected(on: str) -> Iterator[Client]:
             yield client
     elif found := re.fullmatch(r"dask-local:([1-9]\d*)", on):
         # One thread each: a shard is learnt in order, by one core.
-        local = LocalCluster(n_workers=int(found[1]), threads_per_worker=1, host="127.0.0.1")
+        local = LocalCluster(
+            n_workers=int(found[1]), threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        )
         with local, Client(local, set_as_default=False) as client:
             yield client
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.engine.heads import LIMITS, Heads
-from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, csr_arrays, is_sparse
+from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, csr_arrays, is_sparse, row_values
 from maxcosine.engine.sweep import BAD_ROW, FINISHED, NOT_CANONICAL, sweep, sweep_dense
 
 
@@ -54,8 +54,7 @@ def learn(
     if fault == NOT_CANONICAL:
         return learn(heads, canonical(X), codes, order[done:], weights, predicted=predicted)
     row = int(order[done])
-    values = X.data[X.indptr[row] : X.indptr[row + 1]] if is_sparse(X) else X[row]
-    raise refused(heads, fault, values, row, head)
+    raise refused(heads, fault, row_values(X, row), row, head)
 
 
 def refused(heads: Heads, fault: int, values: np.ndarray, row: int, head: int) -> Exception:

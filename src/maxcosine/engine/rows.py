@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,14 +115,27 @@ def _first_bad_row(indptr: Any, data: Any, low: float, high: float) -> int:
 
 def check_rows(X: Any) -> None:
     """Raise BadRow for the first row that cannot be learnt from."""
+    for row in bad_rows(X):
+        raise bad_row(row_values(X, row), row)
+
+
+def bad_rows(X: Any) -> Iterator[int]:
+    """The rows that cannot be learnt from."""
     limits = LIMITS[X.dtype]
     if is_sparse(X):
         indptr, _, data = csr_arrays(X)
     else:
         indptr, data = np.arange(X.shape[0] + 1) * X.shape[1], X.reshape(-1)
-    row = _first_bad_row(indptr, data, limits.low_sq_x, limits.high_sq_x)
-    if row >= 0:
-        raise bad_row(data[indptr[row] : indptr[row + 1]], row)
+    row = 0
+    while (step := _first_bad_row(indptr[row:], data, limits.low_sq_x, limits.high_sq_x)) >= 0:
+        yield row + step
+        row += step + 1
+
+
+def row_values(X: Any, row: int) -> np.ndarray:
+    """The values of a row, without the zeros that a sparse matrix leaves out."""
+    values: np.ndarray = X.data[X.indptr[row] : X.indptr[row + 1]] if is_sparse(X) else X[row]
+    return values
 
 
 def bad_row(values: np.ndarray, row: int) -> BadRow:

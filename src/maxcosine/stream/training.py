@@ -253,37 +253,18 @@ class Training:
 
     def provenance(self, command: str, seconds: float) -> dict[str, Any]:
         """What the model remembers of how it came about."""
-        return {
-            "command": command,
-            "data": self.data,
-            "versions": {"maxcosine": __version__},
-            "examples": self.status.examples,
-            "progressive_mistakes": self.status.wrong,
-            "bad_lines": self.status.bad,
-            "passes": self.status.passes,
-            "seconds": seconds,
-            "options": self.options,
-        }
+        return provenance_of(self.status, self.data, self.options, command, seconds)
 
     def as_dict(self, seconds: float) -> dict[str, Any]:
         """What it came to, for JSON."""
-        model, status, certificate = self.model, self.status, self.model.certificate()
-        return {
-            "examples": status.examples,
-            "resumed_at": self.resumed_at,
-            "classes": [text_of(label) for label in model.classes.tolist()],
-            "features": model.features.n_features,
-            "rule": model.rule.name,
-            "progressive_error": status.wrong / max(1, status.judged),
-            "bad_lines": status.bad,
-            "first_bad_lines": self.stream.first_bad,
-            "updates": plain(certificate.updates),
-            "bound": plain(certificate.bound),
-            "margin_ceiling": plain(certificate.margin_ceiling),
-            "seconds": seconds,
-            "examples_per_second": (status.examples - self.resumed_at) / seconds,
-            "megabytes_per_second": self.read_bytes / seconds / 1e6 if self.read_bytes else None,
-        }
+        return outcome_of(
+            self.model,
+            self.status,
+            seconds,
+            first_bad=self.stream.first_bad,
+            read_bytes=self.read_bytes,
+            resumed_at=self.resumed_at,
+        )
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -327,6 +308,52 @@ def streams(inputs: Sequence[str], *, dtype: str, **options: Any) -> Callable[[P
         )
 
     return new_stream
+
+
+def provenance_of(
+    status: Status, data: list[dict[str, Any]], options: dict[str, Any], command: str, seconds: float
+) -> dict[str, Any]:
+    """What a model remembers of how it came about."""
+    return {
+        "command": command,
+        "data": data,
+        "versions": {"maxcosine": __version__},
+        "examples": status.examples,
+        "progressive_mistakes": status.wrong,
+        "bad_lines": status.bad,
+        "passes": status.passes,
+        "seconds": seconds,
+        "options": options,
+    }
+
+
+def outcome_of(
+    model: Model,
+    status: Status,
+    seconds: float,
+    *,
+    first_bad: Sequence[str],
+    read_bytes: int,
+    resumed_at: int = 0,
+) -> dict[str, Any]:
+    """What a training came to, for JSON."""
+    certificate = model.certificate()
+    return {
+        "examples": status.examples,
+        "resumed_at": resumed_at,
+        "classes": [text_of(label) for label in model.classes.tolist()],
+        "features": model.features.n_features,
+        "rule": model.rule.name,
+        "progressive_error": status.wrong / max(1, status.judged),
+        "bad_lines": status.bad,
+        "first_bad_lines": list(first_bad),
+        "updates": plain(certificate.updates),
+        "bound": plain(certificate.bound),
+        "margin_ceiling": plain(certificate.margin_ceiling),
+        "seconds": seconds,
+        "examples_per_second": (status.examples - resumed_at) / seconds,
+        "megabytes_per_second": read_bytes / seconds / 1e6 if read_bytes else None,
+    }
 
 
 def no_example(stream: Stream) -> StreamError:
