@@ -22,7 +22,7 @@ SECONDS = 60.0
 
 @pytest.fixture(scope="module")
 def client():
-    cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None)
+    cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0")
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
