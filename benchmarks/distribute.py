@@ -36,18 +36,18 @@ SYNTHETIC_ROWS, SYNTHETIC_FEATURES, SYNTHETIC_TEST = 400_000, 2**18, 50_000
 TEXT_MEGABYTES, TEXT_SHARDS, TEXT_REPEATS = 2000, 16, 3
 
 
-def mnist(folder: Path | None) -> tuple[Any, ...]:
+def mnist(folder: Path) -> tuple[Any, ...]:
     X, y, X_test, y_test = datasets.mnist(folder)
     return scipy.sparse.csr_array(X), y.astype(int), scipy.sparse.csr_array(X_test), y_test.astype(int)
 
 
-def newsgroups(folder: Path | None) -> tuple[Any, ...]:
+def newsgroups(folder: Path) -> tuple[Any, ...]:
     (X, y), (X_test, y_test) = datasets.newsgroups(folder), datasets.newsgroups(folder, "test")
     n_columns = min(X.shape[1], X_test.shape[1])  # words of one part only have no weight, or no use
     return X[:, :n_columns], y, X_test[:, :n_columns], y_test
 
 
-def synthetic(_: Path | None) -> tuple[Any, ...]:
+def synthetic(_: Path) -> tuple[Any, ...]:
     """Rows of log-uniform ids, as words are, and the labels of a separator that errs on some."""
     X, _labels = datasets.log_uniform(SYNTHETIC_ROWS + SYNTHETIC_TEST, SYNTHETIC_FEATURES)
     random = np.random.default_rng(1)
@@ -57,7 +57,7 @@ def synthetic(_: Path | None) -> tuple[Any, ...]:
     return X[:n], y[:n], X[n:], y[n:]
 
 
-def curves(title: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Iterator[dict[str, Any]]:
+def curves(X: Any, y: Any, X_test: Any, y_test: Any) -> Iterator[dict[str, Any]]:
     """One row for each number of shards, way of merging and round, over several orders of the examples."""
     learner = MCPExactClassifier(fit_intercept=False)
     for seed in range(ORDERS):
@@ -75,7 +75,6 @@ def curves(title: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Iterator[dic
                     start = close_round(job, combine(job, parts), start)
                     found = fitted(job, start)
                     yield {
-                        "data": title,
                         "order": seed,
                         "shards": n_shards,
                         "how": how,
@@ -86,6 +85,20 @@ def curves(title: str, X: Any, y: Any, X_test: Any, y_test: Any) -> Iterator[dic
                         "bytes": sent + given,
                     }
                     parts = [learn(job, shard, start) for shard in shards] if number < ROUNDS else []
+
+
+def all_curves(folder: Path) -> dict[str, Any]:
+    """The curves of all data that are there."""
+    found = {}
+    for title, load in (("MNIST", mnist), ("20 Newsgroups", newsgroups), ("synthetic stream", synthetic)):
+        try:
+            data = load(folder)
+        except datasets.Missing as missing:
+            print(f"{title}: not measured, {missing} is not in --data", file=sys.stderr)
+            continue
+        found[title] = {"train": data[0].shape, "test": len(data[3]), "rows": list(curves(*data))}
+        print(f"{title}: measured", file=sys.stderr)
+    return found
 
 
 def _mistakes(learner: Any, X_test: Any, y_test: Any) -> float:
@@ -119,18 +132,22 @@ def throughput(folder: Path) -> dict[str, Any]:
     """Seconds of one worker and of two, of one thread each, on the same text, several times in turn."""
     folder.mkdir(parents=True, exist_ok=True)
     path = text.write(folder, TEXT_MEGABYTES)["svm"]
-    learner, seconds, digests = MCPExactClassifier(), {1: [], 2: []}, set()
-    grown = 0
+    _warm_up()
+    learner, digests, grown = MCPExactClassifier(), set(), 0
+    seconds, processor_seconds = {1: [], 2: []}, {1: [], 2: []}
     for _, n_workers in itertools.product(range(TEXT_REPEATS), (1, 2)):
         cluster = LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         )
         with cluster, Client(cluster) as client:
             client.run(_warm_up)
+            before = client.run(time.process_time)
             with Memory() as memory:
                 begun = time.perf_counter()
                 found = fit(path, learner, n_shards=TEXT_SHARDS, client=client)
                 seconds[n_workers].append(time.perf_counter() - begun)
+            after = client.run(time.process_time)
+            processor_seconds[n_workers].append(sum(after[worker] - before[worker] for worker in before))
             grown = max(grown, memory.most - memory.before)
             digests.add(found.coef_.tobytes())
             print(f"{n_workers} workers: {seconds[n_workers][-1]:.2f} s", file=sys.stderr)
@@ -139,6 +156,7 @@ def throughput(folder: Path) -> dict[str, Any]:
         "bytes": path.stat().st_size,
         "shards": TEXT_SHARDS,
         "seconds": seconds,
+        "processor_seconds": processor_seconds,
         "speedup": best[1] / best[2],
         "megabytes_a_second": {n: path.stat().st_size / s / 1e6 for n, s in best.items()},
         "driver_grew_by_bytes": grown,
@@ -163,24 +181,14 @@ def _warm_up() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="a folder with the data sets")
-    parser.add_argument("--text", type=Path, help="a folder for 2 GB of text")
+    parser.add_argument("--data", type=Path, help="a folder with data sets: measure curves")
+    parser.add_argument("--text", type=Path, help="a folder for 2 GB of text: measure workers")
     parser.add_argument("--json", type=Path, help="where to write what was found; what it has stays")
     given = parser.parse_args()
     found = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
     found["environment"] = environment()
-    for title, load in (("MNIST", mnist), ("20 Newsgroups", newsgroups), ("synthetic stream", synthetic)):
-        try:
-            data = load(given.data)
-        except datasets.Missing as missing:
-            print(f"{title}: not measured, {missing} is not in --data", file=sys.stderr)
-            continue
-        found.setdefault("curves", {})[title] = {
-            "train": data[0].shape,
-            "test": len(data[3]),
-            "rows": list(curves(title, *data)),
-        }
-        print(f"{title}: measured", file=sys.stderr)
+    if given.data is not None:
+        found["curves"] = all_curves(given.data)
     if given.text is not None:
         found["throughput"] = throughput(given.text)
     if given.json is None:

@@ -156,12 +156,14 @@ def _megabytes(n: float) -> str:
 
 def _throughput(found: dict[str, Any]) -> str:
     rates, n_runs = found["megabytes_a_second"], len(found["seconds"]["1"])
+    processor = {n: min(of_n) for n, of_n in found["processor_seconds"].items()}
     return (
         f"{found['bytes'] / 1e9:.1f} GB of svmlight text in {found['shards']} shards, workers of one thread "
         f"each: {rates['1']:.0f} MB/s with one worker, {rates['2']:.0f} MB/s with two, "
-        f"{found['speedup']:.2f} times as many (the best of {n_runs} runs each, in turn). The process that "
-        f"started the job grew by {_megabytes(found['driver_grew_by_bytes'])}; the weights of the model take "
-        f"{_megabytes(found['model_bytes'])}."
+        f"{found['speedup']:.2f} times as many (the best of {n_runs} runs each, in turn). All workers "
+        f"together took {processor['1']:.1f} seconds of processor time, and {processor['2']:.1f}. The "
+        f"process that started the job grew by {_megabytes(found['driver_grew_by_bytes'])}; the weights of "
+        f"the model take {_megabytes(found['model_bytes'])}."
     )
 
 
@@ -200,6 +202,7 @@ def _panel(curve: Curve) -> dict[str, Any]:
             "strokeDash": {
                 "field": "rounds",
                 "type": "ordinal",
+                "legend": {"symbolType": "stroke"},
                 "scale": {"range": [[2, 3], [6, 3], [1, 0]]},
             },
         },

@@ -31,7 +31,7 @@ NAMES = [f"p{k}" for k in range(64)]
 def client():
     """Two worker processes, of one thread each."""
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     )
     with cluster, Client(cluster) as client:
         yield client

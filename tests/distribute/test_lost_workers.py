@@ -22,7 +22,7 @@ SECONDS = 60.0
 
 @pytest.fixture(scope="module")
 def client():
-    cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None)
+    cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0")
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
@@ -100,3 +100,13 @@ def test_without_any_worker_a_job_is_given_up(client, new_worker, tmp_path):
 def test_no_client():
     with pytest.raises(ValueError, match="there is no Dask client"):
         fit(["some.svm"], LEARNER)
+
+
+def test_a_scheduler_that_is_gone():
+    cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0")
+    with Client(cluster, set_as_default=False) as client:
+        closing = threading.Timer(0.5, cluster.close)
+        closing.start()
+        with pytest.raises(WorkersLost, match=r"scheduler is gone|no worker for 3 seconds"):
+            fit([dask.delayed(pair) for pair in chunks()], LEARNER, patience=3.0, client=client)
+        closing.join()

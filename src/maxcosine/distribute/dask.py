@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, LocalCluster, default_client
-from distributed import wait as wait_for
-from distributed.client import FutureCancelledError
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -186,12 +184,9 @@ class _Cluster:
         """Until it is done; raises what went wrong, and `WorkersLost` if nobody is left to do it."""
         seen = time.monotonic()
         while not future.done():
-            # `wait_for` asks the current client, whosever the future is.
-            with suppress(TimeoutError, FutureCancelledError), self._client.as_current():
-                wait_for(future, timeout=SECONDS_BETWEEN_LOOKS)
+            with suppress(TimeoutError):
+                future.exception(timeout=SECONDS_BETWEEN_LOOKS)
             self.show(self._learnt + sum(one.status == "finished" for one in self._learning))
-            if self._client.status not in ("running", "connecting"):
-                raise WorkersLost("the Dask scheduler is gone, and the job with it; start both anew")
             if self._n_workers():
                 seen = time.monotonic()
             elif time.monotonic() - seen > self._patience:
@@ -201,6 +196,8 @@ class _Cluster:
                 )
         if future.status == "finished":
             return
+        if future.status == "cancelled":
+            raise WorkersLost("the job was cancelled, or the Dask scheduler is gone; start it anew")
         error: Exception = future.exception()
         if isinstance(error, KilledWorker):
             raise WorkersLost(
@@ -215,6 +212,8 @@ class _Cluster:
         raise error
 
     def _n_workers(self) -> int:
+        if self._client.status != "running":
+            return 0
         try:
             return len(self._client.nthreads())
         except OSError:  # a scheduler that does not answer has none, as far as we can tell
