@@ -1,6 +1,7 @@
 """Examples as a DataFrame, and the same examples as shards of the local runner."""
 
 import hashlib
+import itertools
 
 import numpy as np
 from pyspark.ml.linalg import Vectors
@@ -34,9 +35,7 @@ def frame(spark, X, y, n_partitions=N_PARTITIONS):
 def shards(*columns, n_partitions=N_PARTITIONS):
     """The same rows as Spark has divided them."""
     ends = [k * len(columns[0]) // n_partitions for k in range(n_partitions + 1)]
-    return [
-        [tuple(column[start:end] for column in columns)] for start, end in zip(ends, ends[1:], strict=False)
-    ]
+    return [[tuple(column[start:end] for column in columns)] for start, end in itertools.pairwise(ends)]
 
 
 def same_bits(model, estimator):

@@ -4,9 +4,6 @@ import gzip
 
 import numpy as np
 import pytest
-
-pytest.importorskip("pyspark")
-
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
 

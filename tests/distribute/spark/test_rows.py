@@ -1,11 +1,8 @@
 """Rows out of Arrow's columns, without a cluster."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
-
-pa = pytest.importorskip("pyarrow")
-pytest.importorskip("pyspark")
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,9 +6,6 @@ import threading
 import time
 
 import pytest
-
-pytest.importorskip("pyspark")
-
 from pyspark import TaskContext
 
 from maxcosine import OnlineClassifier, distribute
