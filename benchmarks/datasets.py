@@ -37,9 +37,9 @@ def mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return arrays[0], arrays[1], arrays[2], arrays[3]
 
 
-def newsgroups(folder: Path | None) -> tuple[scipy.sparse.csr_matrix, np.ndarray]:
-    """20 Newsgroups (bydate, training part), word counts as float32, in two classes."""
-    with gzip.open(_find(folder, "sparse/20news_train.svm.gz")) as lines:
+def newsgroups(folder: Path | None, part: str = "train") -> tuple[scipy.sparse.csr_matrix, np.ndarray]:
+    """20 Newsgroups (bydate, the training or the test part), word counts as float32, in two classes."""
+    with gzip.open(_find(folder, f"sparse/20news_{part}.svm.gz")) as lines:
         X, y = load_svmlight_file(lines, dtype=np.float32)
     # scikit-learn's own learners take 32-bit indices only.
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)

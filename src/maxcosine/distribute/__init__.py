@@ -1,9 +1,10 @@
 """Learn shards of data in many places, and merge what was learnt into one certified model.
 
 The result depends on the shards and their order, not on timing or on how many workers there were.
+`fit` learns them in this process; `maxcosine.distribute.dask` on a cluster.
 """
 
-from maxcosine.distribute.parts import Job, Part, close_round, combine, fit, fitted, learn, run
+from maxcosine.distribute.parts import Job, Part, close_round, combine, fit, fitted, here, learn, run
 from maxcosine.distribute.shards import TextShard, plan
 from maxcosine.distribute.tally import Tally
 
@@ -16,6 +17,7 @@ __all__ = [
     "combine",
     "fit",
     "fitted",
+    "here",
     "learn",
     "plan",
     "run",

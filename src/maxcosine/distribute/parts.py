@@ -88,8 +88,7 @@ def learn(job: Job, shard: Any, start: Part | None = None) -> Part:
     shard : a `TextShard`; or chunks, (X, y) or (X, y, weights), or a function that gives them. X is an
         array, a sparse matrix, a data frame, or a list of dicts.
     """
-    begun = None if start is None else _model(job, start)
-    model = None if begun is None else as_start(begun)
+    model = as_start(_model(job, start)) if start is not None and start.model else None
     if isinstance(shard, TextShard):
         model, tally = shard.learn(job.estimator, model)
     else:
@@ -134,24 +133,28 @@ def fitted(job: Job, part: Part) -> OnlineBase:
     return estimator
 
 
-def run(job: Job, shards: Sequence[Any], call: Callable[..., Any]) -> Any:
+def run(job: Job, shards: Sequence[Any], call_each: Callable[..., list[Any]]) -> Any:
     """All of a job, as calls of the functions above; returns what the last call gave, a `Part`.
 
-    `call(function, *arguments)` calls it here and now, or elsewhere and later: what it gives is only ever
-    passed on to other calls.
+    `call_each(function, arguments)` calls it once for each tuple of arguments, here and now, or elsewhere
+    and later: what it gives, in the same order, is only ever passed on to other calls.
     """
     if not shards:
         raise ValueError("there are no shards to learn from; give at least one")
     start = None
     for _ in range(job.rounds):
-        parts = [call(learn, job, shard, start) for shard in shards]
+        parts = call_each(learn, [(job, shard, start) for shard in shards])
         width = job.fan_in or len(parts)
-        merging = True
-        while merging:  # also for a single part: a round ends with one merged part
-            parts = [call(combine, job, parts[k : k + width]) for k in range(0, len(parts), width)]
-            merging = len(parts) > 1
-        start = call(close_round, job, parts[0], start)
+        while len(parts) > 1:
+            groups = [parts[k : k + width] for k in range(0, len(parts), width)]
+            parts = call_each(combine, [(job, group) for group in groups])
+        [start] = call_each(close_round, [(job, parts[0], start)])
     return start
+
+
+def here(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Calls one after another, in this process."""
+    return [function(*given) for given in arguments]
 
 
 def fit(
@@ -194,7 +197,7 @@ def fit(
     True
     """
     job = Job(estimator, how, rounds, fan_in)
-    return fitted(job, run(job, shards, lambda function, *given: function(*given)))
+    return fitted(job, run(job, shards, here))
 
 
 def _model(job: Job, part: Part) -> Model:

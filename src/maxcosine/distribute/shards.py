@@ -127,14 +127,16 @@ def plan(
     options["format"] = Stream(names, **options).recognise()
     starts = np.concatenate([[0], np.cumsum([os.path.getsize(name) for name in names])])
     total = int(starts[-1])
-    n_shards = max(1, -(-total // shard_bytes)) if n_shards is None else n_shards
-    if n_shards < 1:
+    n_shards = -(-total // shard_bytes) if n_shards is None else n_shards
+    if n_shards < 1 and total:
         raise ValueError(f"n_shards={n_shards}; there is at least one")
+    if not total:
+        return [TextShard(((names[0], Span()),), options)]
     cuts = [_cut(names, starts, total * k // n_shards) for k in range(n_shards)] + [total]
     return [
         TextShard(_spans(names, starts, begin, end), options)
         for begin, end in itertools.pairwise(cuts)
-        if begin < end or not total
+        if begin < end
     ]
 
 
@@ -155,4 +157,4 @@ def _spans(names: Sequence[str], starts: np.ndarray, begin: int, end: int) -> tu
             whole = begin <= first and last <= end
             span = Span() if whole else Span(max(begin, first) - first, min(end, last) - first)
             found.append((name, span))
-    return tuple(found) or ((names[0], Span()),)
+    return tuple(found)

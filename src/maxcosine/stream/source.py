@@ -119,6 +119,7 @@ class Source:
             raise ValueError(f"there are {len(self.spans)} spans for {len(self.names)} inputs")
         self.block_bytes = block_bytes
         self._reader: _Reader | None = None
+        self._lines_before: dict[int, int] = {}
         self._before = 0
         self.skipped_bytes = 0
         """Of these, what was read, or passed by, before the place to begin at."""
@@ -139,14 +140,16 @@ class Source:
         return "standard input" if self.names[number] == STANDARD_INPUT else self.names[number]
 
     def lines_before(self, number: int) -> int:
-        """Lines of an input before the part that is read; counted when somebody asks."""
-        left, lines = self.spans[number].start, 0
-        if left:
-            with open(self.names[number], "rb") as file:
-                while left and (text := file.read(min(left, BLOCK_BYTES))):
-                    lines += text.count(b"\n")
-                    left -= len(text)
-        return lines
+        """Lines of an input before the part that is read; counted once, when somebody asks."""
+        if number not in self._lines_before:
+            left, lines = self.spans[number].start, 0
+            if left:
+                with open(self.names[number], "rb") as file:
+                    while left and (text := file.read(min(left, BLOCK_BYTES))):
+                        lines += text.count(b"\n")
+                        left -= len(text)
+            self._lines_before[number] = lines
+        return self._lines_before[number]
 
     def blocks(self, start: Place = Place()) -> Iterator[Block]:  # noqa: B008, it never changes
         """All lines from a place on, in blocks."""
