@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# `make test-spark` installs Spark; where others look through all tests, these are not there.
+# Where Spark is not installed these tests are not there; `make test-spark` installs it.
 collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
 
 CLUSTER = "local-cluster[2,1,1024]"
