@@ -117,7 +117,7 @@ def plan(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "few.svm"
     >>> _ = path.write_text("+1 1:0.5 3:1\\n-1 2:2\\n+1 1:2\\n")
     >>> [shard.spans[0][1] for shard in maxcosine.distribute.plan(path, n_shards=2)]
-    [Span(start=0, stop=20), Span(start=20, stop=27)]
+    [Span(start=0, stop=13), Span(start=13, stop=27)]
     """
     names = expand([files] if isinstance(files, str | os.PathLike) else files)
     if STANDARD_INPUT in names:
