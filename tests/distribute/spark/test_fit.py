@@ -74,8 +74,8 @@ def test_files_that_the_executors_read(spark, tmp_path, data, packed):
         text = "".join(lines[200 * k : 200 * (k + 1)]).encode()
         (tmp_path / f"{k}.svm{'.gz' if packed else ''}").write_bytes(gzip.compress(text) if packed else text)
     files = str(tmp_path / "*.svm*")
-    model = MaxCosineClassifier(rounds=2).fit_files(files, spark, n_shards=5)
     local = distribute.fit(distribute.plan(files, n_shards=5), OnlineClassifier(), rounds=2)
+    model = MaxCosineClassifier(rounds=2).fit_files(files, spark, n_shards=5)
     assert same_bits(model, local)
     assert model.tallies[1].examples == N_ROWS
     assert model.certificate.merge.models == (3 if packed else 5)
