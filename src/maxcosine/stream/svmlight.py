@@ -127,7 +127,7 @@ def _read_plain_features(
     at, k, count = marks.at, marks.state[0], marks.state[1]
     while k < count and at[k] < p:
         k += U(1)
-    while p >= U(8):
+    while p >= U(8) and is_blank(text[p]):
         if k + U(2) >= count or at[k] != p:
             k, count = U(0), find_marks(text, p, n, marks.flags, at)
             if count < U(3) or at[0] != p:
@@ -154,8 +154,6 @@ def _read_plain_features(
         data[feature] = value
         feature += U(1)
         p, k = stop, k + U(2)
-        if end == NEWLINE:
-            break
     marks.state[0], marks.state[1] = k, count
     return p, feature
 
