@@ -143,7 +143,10 @@ def measure(folder: Path, repeats: int, megabytes: int, small: int) -> list[dict
     run(vowpal_wabbit(theirs, "-d", files["vw"], "--cache_file", their_cache, "-k"))
     ran = in_turns(
         repeats,
-        {"ours": train(cache, m), "Vowpal Wabbit": vowpal_wabbit(theirs, "--cache_file", their_cache)},
+        {
+            "ours": train(cache, m),
+            "Vowpal Wabbit": vowpal_wabbit(theirs, "-d", files["vw"], "--cache_file", their_cache),
+        },
     )
     wanted = {"least": 4.0, "aim": 8.0}
     found.append(compared("each from its own cache", cache, ran, "Vowpal Wabbit", wanted))

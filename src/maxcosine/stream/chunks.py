@@ -7,9 +7,7 @@ order of the data, whatever the number of threads and the size of the blocks.
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
@@ -19,6 +17,7 @@ import scipy
 
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
+from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC, Caches, are_caches
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
 from maxcosine.stream.rows import Rows
@@ -264,22 +263,10 @@ class Stream:
                 yield block, self._parse(block, format)
                 del block
             return
-        waiting: deque[tuple[Block, Future[Parsed | None]]] = deque()
-        most_bytes = (self.threads + 1) * self.source.block_bytes
-        with ThreadPoolExecutor(self.threads) as pool:
-            try:
-                for block, format in blocks:
-                    waiting.append((block, pool.submit(self._parse, block, format)))
-                    while waiting and (block.waits or sum(b.size for b, _ in waiting) > most_bytes):
-                        yield _result(*waiting.popleft())
-                    del block
-                while waiting:
-                    yield _result(*waiting.popleft())
-            finally:
-                for _, future in waiting:
-                    future.cancel()
+        with Ahead(blocks, self._parse, self.threads, (self.threads + 2) * self.source.block_bytes) as ahead:
+            yield from ahead
 
-    def _recognising(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, str]]:
+    def _recognising(self, blocks: Iterator[Block]) -> Generator[tuple[Block, str]]:
         """The blocks and their format; the first one that has a line tells it, if nobody has."""
         for block in blocks:
             if self.format == "auto":
@@ -384,10 +371,6 @@ class Stream:
     def where(self, source: int, line: int) -> str:
         """An input and the number of a line, as messages have it; `line`: how many were read before it."""
         return f"{self.source.title(source)}:{self.source.lines_before(source) + line + 1}"
-
-
-def _result(block: Block, parsed: Future[Parsed | None]) -> tuple[Block, Parsed | None]:
-    return block, parsed.result()
 
 
 class Ends:
