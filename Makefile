@@ -6,10 +6,11 @@ FOLDER  ?= build/streams
 WORKERS ?= 2
 
 BIN    := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS)
+# Each process has tests that follow one another, as long as it can: what one file needs is compiled once.
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # Where runnable examples live, beside the tests.
-DOCTESTS   := src/maxcosine README.md $(wildcard docs/*.md docs/*/*.md)
+DOCTESTS   := src/maxcosine README.md $(filter-out docs/spark.md,$(wildcard docs/*.md docs/*/*.md))
 # What needs Spark, and is run by `make test-spark` alone.
 SPARK_TESTS := tests/distribute/spark src/maxcosine/distribute/spark docs/spark.md
 # What is run a second time as plain Python: everything that Numba compiles.
