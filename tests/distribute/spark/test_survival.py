@@ -45,21 +45,30 @@ def test_all_executors_lost_for_good_are_an_error_in_bounded_time(spark, tmp_pat
 
     def endless(batches):
         open(path, "w").close()
-        time.sleep(300)
+        time.sleep(60)
         yield from batches
+
+    given_up = threading.Event()
 
     def lose():
         while not started.exists():
             time.sleep(0.1)
-        java.killExecutors(java.getExecutorIds())  # and none are to come in their place
+        # Also those that were on their way to take the place of one that was killed before.
+        while not given_up.wait(0.2):
+            java.killExecutors(java.getExecutorIds())
 
     loser = threading.Thread(target=lose)
     loser.start()
     begun = time.monotonic()
-    with pytest.raises(ExecutorsLost, match="all executors are lost, and none came back within 2 seconds"):
-        MaxCosineClassifier(executorTimeout=2.0).fit(df.mapInArrow(endless, df.schema))
+    try:
+        with pytest.raises(
+            ExecutorsLost, match="all executors are lost, and none came back within 2 seconds"
+        ):
+            MaxCosineClassifier(executorTimeout=2.0).fit(df.mapInArrow(endless, df.schema))
+    finally:
+        given_up.set()
+        loser.join()
     assert time.monotonic() - begun < 60
-    loser.join()
     assert n_executors(java) == 0
     assert java.requestExecutors(2)  # for whoever comes next
 
