@@ -13,10 +13,11 @@ import pathlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import llvmlite.binding as llvm
 import numba
 from numba.core import caching, cgutils
 from numba.core.ccallback import CFunc
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python
 from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
@@ -67,6 +68,24 @@ class _UserWide(_PackageStamp, caching.UserWideCacheLocator):  # type: ignore[mi
 class _PackageCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_UserProvided, _InTree, _UserWide)
 
+    def reduce(self, cres: Any) -> Any:
+        """As Numba's, without the environments of Numba's own functions.
+
+        Compiled code reads none of them, and to bring them back imports what only a compiler needs.
+        """
+        *compiled, environments = super().reduce(cres)
+        return (*compiled, tuple(e for e in environments if not e.globals["__name__"].startswith("numba.")))
+
+
+@functools.cache
+def _name_runtime() -> None:
+    """Tell loaded code where the functions of Numba's runtime are.
+
+    Numba compiles a few more of them at this point, which loaded code has inside it already.
+    """
+    for name, address in _nrt_python.c_helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
 
 class PackageCache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's function cache, stale as soon as any file of the package changes."""
@@ -75,7 +94,7 @@ class PackageCache(caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """As Numba's, which first gets ready to compile; what is found here is compiled already."""
-        rtsys.initialize(target_context)
+        _name_runtime()
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
