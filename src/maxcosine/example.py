@@ -128,7 +128,7 @@ def learn_dict(
     indptr[1], codes[0], numbers[7] = n, code, weight
     weights = numbers[8:] if weight == 1.0 else numbers[7:]
     _, swept, head = sweep(
-        indptr, slots, data, order, codes, weights, scratch[:0], True, numbers[6], limits, heads
+        indptr, slots, data, numbers[8:], order, codes, weights, scratch[:0], True, numbers[6], limits, heads
     )
     return (FINISHED if swept == 0 else REFUSED), (n if swept == 0 else head), count, swept
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from maxcosine.engine import SlotRows
+from maxcosine.engine import UNKNOWN, SlotRows
 from maxcosine.index import FeatureIndex, bad_value, kind_of
 
 
@@ -181,9 +181,12 @@ class Features:
         X.eliminate_zeros()
         return X
 
-    def slot_rows(self, indptr: np.ndarray, slots: np.ndarray, data: np.ndarray) -> SlotRows:
-        """Rows of slots of these features."""
-        return SlotRows(indptr, slots, data, (len(indptr) - 1, self.n_slots))
+    def slot_rows(
+        self, indptr: np.ndarray, slots: np.ndarray, data: np.ndarray, squares: np.ndarray | None = None
+    ) -> SlotRows:
+        """Rows of slots of these features; their square norms, if they are known."""
+        shape = len(indptr) - 1, self.n_slots
+        return SlotRows(indptr, slots, data, shape, UNKNOWN if squares is None else squares)
 
     def _places(self) -> dict[str, int]:
         assert self.names is not None

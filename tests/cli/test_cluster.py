@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from maxcosine import OnlineClassifier, distribute, load
-from tests.cli.test_train import run, svm
+from tests.cli.test_train import svm
+from tests.commands import run
 
 
 def assert_the_model_is_that_of_the_shards(tmp_path, on):
@@ -26,12 +27,13 @@ def assert_the_model_is_that_of_the_shards(tmp_path, on):
         "--on-bad",
         "skip",
     ]
-    ran = run(tmp_path, "train", "a.svm", "--model", "m", "--on", on, *options, "--test", "b.svm", "--json")
-    assert ran.returncode == 0, ran.stderr
-    outcome = json.loads(ran.stdout)
+    # Here first: workers that have to compile would all do it at the same time.
     learner = OnlineClassifier("pa1", rule_params={"C": 0.1}, dtype="float32")
     shards = distribute.plan(tmp_path / "a.svm", n_shards=3, on_bad="skip")
     expected = distribute.fit(shards, learner, how="mean", rounds=2)
+    ran = run(tmp_path, "train", "a.svm", "--model", "m", "--on", on, *options, "--test", "b.svm", "--json")
+    assert ran.returncode == 0, ran.stderr
+    outcome = json.loads(ran.stdout)
     found = load(tmp_path / "m")
     assert found.coef_.tobytes() == expected.coef_.tobytes()
     assert found.certificate_ == expected.certificate_

@@ -12,7 +12,8 @@ from maxcosine.rules import RULES
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.comparison import Comparison
 from maxcosine.stream.learner import Settings
-from tests.cli.test_train import run, svm
+from tests.cli.test_train import svm
+from tests.commands import run
 from tests.experiment.test_report import HOSTILE, Page, table
 
 

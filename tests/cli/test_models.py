@@ -10,7 +10,8 @@ import pytest
 
 from maxcosine import MCPClassifier, save
 from maxcosine.stream.evaluation import MOST_SCORES, Ranking
-from tests.cli.test_train import digest, run, svm, train, vw
+from tests.cli.test_train import digest, svm, train, vw
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")

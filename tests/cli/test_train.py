@@ -3,18 +3,17 @@
 import gzip
 import json
 import os
-import pty
 import re
-import select
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 import zstandard
 
 from maxcosine import model_file
+from tests.cli.terminal import on_terminal
+from tests.commands import command, run
 
 
 def lines_of(n=300, seed=0, name="f", classes=2):
@@ -40,17 +39,6 @@ def folder(tmp_path):
     (tmp_path / "a.svm").write_text(svm())
     (tmp_path / "a.vw").write_text(vw())
     return tmp_path
-
-
-def run(folder, *arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "maxcosine", *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        **options,
-    )
 
 
 def train(folder, *arguments, **options):
@@ -246,29 +234,11 @@ def test_training_needs_neither_scikit_learn_nor_the_experiments(folder):
 
 def test_on_a_terminal_it_shows_how_far_it_is(folder):
     (folder / "big.svm").write_text(svm(3000) * 100)
-    main, other = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "maxcosine", "train", "big.svm", "--model", "model", "--passes", "4"],
+    _, text = on_terminal(
+        command("train", "big.svm", "--model", "model", "--passes", "4"),
         cwd=folder,
         env={**os.environ, "COLUMNS": "200", "TERM": "xterm-256color"},
-        stdin=other,
-        stdout=other,
-        stderr=other,
     )
-    os.close(other)
-    shown, begun = b"", time.monotonic()
-    while time.monotonic() - begun < 120:
-        if select.select([main], [], [], 0.1)[0]:
-            try:
-                piece = os.read(main, 65536)
-            except OSError:  # the other end is closed
-                break
-            shown += piece
-        elif process.poll() is not None:
-            break
-    os.close(main)
-    assert process.wait(timeout=60) == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode(errors="replace"))
     assert re.search(
         r"[\d,]+ examples, progressive error [\d.]+%, [\d,]+ updates, bound [\d.e+]+, [\d,]+ examples/s, "
         r"\d+ MB/s, \d+ s left",

@@ -16,8 +16,8 @@ from sklearn.base import clone
 import maxcosine
 from maxcosine import MCPExactClassifier
 from maxcosine.distribute import fit as fit_here
-from maxcosine.distribute import plan
-from maxcosine.distribute.dask import DaskOnlineClassifier, connected, fit, train_files
+from maxcosine.distribute import plan, train_files
+from maxcosine.distribute.dask import DaskOnlineClassifier, connected, fit
 from maxcosine.stream import StreamError
 from tests.distribute.test_shards import LINES, X, Y, text
 

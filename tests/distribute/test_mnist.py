@@ -8,19 +8,10 @@ import scipy.sparse
 
 from maxcosine import MCPExactClassifier
 from maxcosine.distribute import fit
-from maxcosine.experiment import datasets
 
 SHARDS, ORDERS = 8, 3
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def mnist():
-    try:
-        return datasets.load("mnist")
-    except datasets.Unavailable as error:
-        pytest.skip(f"MNIST cannot be had here: {error}")
 
 
 def test_one_round_costs_a_twentieth_at_most_and_three_cost_nothing(mnist):

@@ -75,7 +75,7 @@ def learn_in_a_process(folder, storage, env=None, **options):
 
 
 @compiled_only
-@pytest.mark.parametrize("storage", ["sparse", "dense"])
+@pytest.mark.parametrize("storage", ["sparse", pytest.param("dense", marks=pytest.mark.slow)])
 def test_second_process_compiles_nothing(storage, tmp_path):
     copy_package(tmp_path)
     env = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -106,6 +106,7 @@ def obey_permissions():
         raise OSError("cannot give up CAP_DAC_OVERRIDE")
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.skipif(os.name != "posix", reason="about permissions of files")
 def test_read_only_installations_cache_in_the_users_folder(tmp_path):

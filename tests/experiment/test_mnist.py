@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 
 from maxcosine import RULES
-from maxcosine.experiment import datasets
 from maxcosine.experiment.protocol import Laboratory, Protocol, learners_of
 from tests.reference import REFERENCE, UPDATES
 
 LABEL, PERMUTATION = 5, 3
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def mnist():
-    try:
-        return datasets.load("mnist")
-    except datasets.Unavailable as error:
-        pytest.skip(f"MNIST cannot be had here: {error}")
 
 
 @pytest.fixture(scope="module")

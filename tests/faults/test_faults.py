@@ -5,39 +5,22 @@ import gzip
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 import zstandard
 
 from maxcosine import model_file
+from tests.commands import command, run
 
 GOOD = b"1 1:1 2:0.5\n-1 2:1 3:2\n1 1:2\n-1 3:1\n"
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "maxcosine", *map(str, arguments)]
-
-
 def train(folder, *arguments, stdin=None, limit=None):
     """Train on arguments; returns what the process did."""
-
-    def limited():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return subprocess.run(
-        command("train", *arguments, "--model", "model"),
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        timeout=300,
-        preexec_fn=limited,
-    )
+    return run(folder, "train", *arguments, "--model", "model", input=stdin, text=False, largest_file=limit)
 
 
 def written(folder):
@@ -175,7 +158,7 @@ def test_mistakes_of_the_user(tmp_path, arguments, message):
     ran = train(tmp_path, *arguments, stdin=GOOD)
     errors = ran.stderr.decode()
     if "--model" in arguments:  # the last one counts
-        ran = subprocess.run(command("train", *arguments), cwd=tmp_path, capture_output=True, timeout=300)
+        ran = run(tmp_path, "train", *arguments, text=False)
         errors = ran.stderr.decode()
         (tmp_path / "model").unlink()
     assert ran.returncode == 1

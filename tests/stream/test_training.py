@@ -9,8 +9,8 @@ import zstandard
 
 from maxcosine import model_file
 from maxcosine.engine import BadStep
+from maxcosine.model import Model
 from maxcosine.rules import RULES
-from maxcosine.stream import training as training_module
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import Settings, StreamLearner
 from maxcosine.stream.source import StreamError
@@ -394,7 +394,7 @@ def test_what_the_engine_refuses_is_told_by_its_line(tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise BadStep("too long a step")
 
-    monkeypatch.setattr(training_module.StreamLearner, "learn", refuse)
+    monkeypatch.setattr(Model, "learn", refuse)
     with pytest.raises(StreamError, match=r"data.svm:1: too long a step"):
         training_of(path).run()
 

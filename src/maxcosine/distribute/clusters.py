@@ -38,7 +38,8 @@ def train_files(
             raise ImportError(
                 f"{error.name} is missing; install it with: pip install 'maxcosine[dask]'"
             ) from None
-        return dask.train_files(files, estimator, on, **options)
+        with dask.connected(on) as client:
+            return dask.fit(files, estimator, client=client, **options)
     if engine == "spark":
         from maxcosine.distribute import spark
 

@@ -90,28 +90,10 @@ def fit(
     return fitted(job, part)
 
 
-def train_files(
-    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    estimator: OnlineBase,
-    on: str,
-    **options: Any,
-) -> OnlineBase:
-    """Learn files on a cluster that is named as the command line does it.
-
-    Parameters
-    ----------
-    files : names of files or globs
-    estimator : a classifier, which stays as it is
-    on : "dask://HOST:PORT" for a scheduler, or "dask-local:N" for N processes on this machine
-    **options : as :func:`fit` takes them
-    """
-    with connected(on) as client:
-        return fit(files, estimator, client=client, **options)
-
-
 @contextmanager
 def connected(on: str) -> Iterator[Client]:
-    """A client of the cluster of this name, see `train_files`; processes on this machine end with it."""
+    """A client of the cluster of this name, as `maxcosine.distribute.train_files` takes it; processes on this
+    machine end with it."""
     if found := re.fullmatch(r"dask://(.+:\d+)", on):
         with Client(f"tcp://{found[1]}", set_as_default=False) as client:
             yield client

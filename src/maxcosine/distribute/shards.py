@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxcosine.distribute.tally import MOST_TOLD, Tally
-from maxcosine.engine import BadRow, BadStep
 from maxcosine.engine.heads import LIMITS
 from maxcosine.estimator.weights import row_weights
 from maxcosine.model import Model
@@ -45,7 +44,7 @@ class TextShard:
         mistakes = 0
         for rows in stream.rows():
             rows = _weighted(rows, stream, estimator.class_weight)
-            predicted = _learnt(learner, stream, rows)
+            predicted = learner.learn(stream, rows)
             mistakes += int(np.count_nonzero(predicted != learner.codes_of(rows)))
             del rows  # before the next ones come
         tally = Tally(stream.n_examples, mistakes, stream.n_bad, tuple(stream.first_bad[:MOST_TOLD]))
@@ -80,17 +79,6 @@ def _weighted(rows: Rows, stream: Stream, class_weight: Any) -> Rows:
         return rows
     labels = np.array(stream.labels)
     return replace(rows, weights=row_weights(labels[rows.codes], rows.weights, class_weight, labels))
-
-
-def _learnt(learner: StreamLearner, stream: Stream, rows: Rows) -> np.ndarray:
-    """Learn rows; what the engine refuses is told by its line."""
-    before = 0 if learner.model is None else learner.model.n_seen
-    try:
-        return learner.learn(stream, rows)
-    except (BadRow, BadStep) as error:
-        learnt = 0 if learner.model is None else learner.model.n_seen - before
-        at = rows.ends.start(learnt)
-        raise StreamError(f"{stream.where(at.source, at.line)}: {error}") from None
 
 
 def plan(

@@ -2,10 +2,11 @@
 
 from maxcosine.engine.heads import Heads, joint, norms, one_vs_rest
 from maxcosine.engine.learn import BadStep, learn
-from maxcosine.engine.rows import BadRow, SlotRows, canonical, check_indices, check_rows, packed
+from maxcosine.engine.rows import UNKNOWN, BadRow, SlotRows, canonical, check_indices, check_rows, packed
 from maxcosine.engine.score import score
 
 __all__ = [
+    "UNKNOWN",
     "BadRow",
     "BadStep",
     "Heads",

@@ -54,10 +54,12 @@ def is_canonical(slots: Any, n_features: int) -> bool:
 @inline
 def highest_slot(slots: Any) -> Any:
     """The highest of the slots, in whatever order; -1 if there are none."""
-    highest: Any = -1
+    if len(slots) == 0:
+        return np.int64(-1)
+    highest = slots[0]
     for slot in slots:
-        highest = max(highest, np.int64(slot))
-    return highest
+        highest = max(highest, slot)
+    return np.int64(highest)
 
 
 @helper

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from maxcosine.engine.heads import LIMITS, Heads
-from maxcosine.engine.rows import bad_row, canonical, check_index_arrays, csr_arrays, is_sparse, row_values
+from maxcosine.engine.rows import (
+    UNKNOWN,
+    SlotRows,
+    bad_row,
+    canonical,
+    check_index_arrays,
+    csr_arrays,
+    is_sparse,
+    row_values,
+)
 from maxcosine.engine.sweep import BAD_ROW, FINISHED, NOT_CANONICAL, sweep, sweep_dense
 
 
@@ -44,8 +53,20 @@ def learn(
     if is_sparse(X):
         check_index_arrays(X)
         indptr, slots, data = csr_arrays(X)
+        squares = X.squares if isinstance(X, SlotRows) else UNKNOWN
         done, fault, head = sweep(
-            indptr, slots, data, order, codes, weights, predicted, mapped, constant, limits, heads.arrays
+            indptr,
+            slots,
+            data,
+            squares,
+            order,
+            codes,
+            weights,
+            predicted,
+            mapped,
+            constant,
+            limits,
+            heads.arrays,
         )
     else:
         done, fault, head = sweep_dense(X, order, codes, weights, predicted, constant, limits, heads.arrays)

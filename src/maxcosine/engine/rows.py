@@ -12,6 +12,9 @@ from maxcosine.compiled import jit
 from maxcosine.engine.arithmetic import is_canonical, is_zero, pack, square_norm
 from maxcosine.engine.heads import LIMITS
 
+UNKNOWN = np.empty(0)
+"""Instead of square norms: none is known."""
+
 
 class SlotRows(NamedTuple):
     """Sparse rows over slots, laid out as CSR: each slot once in a row, in any order."""
@@ -20,6 +23,8 @@ class SlotRows(NamedTuple):
     indices: np.ndarray
     data: np.ndarray
     shape: tuple[int, int]
+    squares: np.ndarray = UNKNOWN
+    """The square norm of each row, as `square_norm` gives it, if whoever made the rows knows it."""
 
     @property
     def dtype(self) -> np.dtype:

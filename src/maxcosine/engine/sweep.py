@@ -118,6 +118,7 @@ def sweep(
     indptr: Any,
     indices: Any,
     data: Any,
+    squares: Any,
     order: Any,
     codes: Any,
     weights: Any,
@@ -129,17 +130,17 @@ def sweep(
 ) -> tuple[int, int, int]:
     """Learn from the rows named by `order`, in that order, in every head.
 
-    `weights` multiply the steps, or are empty; `predicted` takes the class of each row that is predicted
-    before it is learnt from, or is empty; `mapped` says that the indices are slots of an index:
-    within bounds and each once in a row, but in any order. Returns how many rows were finished, what
-    ended the sweep, and in which head.
+    `squares` are the square norms of the rows, or it is empty, and they are found here; `weights` multiply
+    the steps, or are empty; `predicted` takes the class of each row that is predicted before it is learnt
+    from, or is empty; `mapped` says that the indices are slots of an index: within bounds and each once in
+    a row, but in any order. Returns how many rows were finished, what ended the sweep, and in which head.
     """
     indptr, indices, data = borrow(indptr), borrow(indices), borrow(data)
     codes, weights, predicted = borrow(codes), borrow(weights), borrow(predicted)
-    heads = borrow_all(heads)
+    squares, heads = borrow(squares), borrow_all(heads)
     v, bias, total, total_bias, table, state, params, rules, log, came = heads
     averaging, logging, weighted = total.shape[0] > 0, log.shape[0] > 0, len(weights) > 0
-    predicting = len(predicted) > 0
+    predicting, measured = len(predicted) > 0, len(squares) > 0
     joint = table[0]["joint"] != 0
     far = v.size * v.itemsize > PREFETCH_FROM
     scores, move, rival = np.empty(v.shape[1]), np.empty(2), -1
@@ -153,7 +154,7 @@ def sweep(
         slots = indices[indptr[row] : indptr[row + 1]]
         if not mapped and not is_canonical(slots, v.shape[0]):
             return position, NOT_CANONICAL, 0
-        sq_x = square_norm(x)
+        sq_x = squares[row] if measured else square_norm(x)
         if predicting:
             score_all(slots, x, v, scores)
             predicted[row] = predict(scores, bias, constant, table, joint, came)
@@ -252,6 +253,7 @@ def sweep_dense(
             indptr,
             indices,
             data,
+            np.empty(0),
             np.arange(len(block)),
             codes[block],
             weights[block] if len(weights) > 0 else weights,

@@ -32,7 +32,7 @@ from maxcosine import files
 from maxcosine.stream.parsed import MARGIN, MESSAGES, NO_LABEL
 from maxcosine.stream.rows import Rows, taken
 from maxcosine.stream.source import STANDARD_INPUT, Place, Source, StreamError, sizes
-from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside
+from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, square_norms
 
 if TYPE_CHECKING:
     from maxcosine.stream.chunks import Stream
@@ -304,13 +304,14 @@ def _refuse_other(name: str, found: dict[str, Any], wanted: dict[str, Any], whos
 def _outside(stream: Stream, rows: Rows) -> np.ndarray | None:
     """Which rows are too long or too short for a stream; of names that are yet to be added up, none is."""
     known = rows.names is None or not (stream.normalize or stream.log1p)
-    return rows_outside(rows.indptr, rows.data, stream.limits) if known and stream.limits else None
+    if not known or stream.limits is None or rows.squares is None:
+        return None
+    return rows_outside(rows.indptr, rows.squares, stream.limits)
 
 
 def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place) -> Rows:
     """The rows of a batch with positions in the labels of a stream, without those that it refuses."""
     rows = batch.rows
-    numbers = before.line + np.arange(len(rows))
     messages = dict[int, str]()
     if batch.outside is not None:
         messages.update(dict.fromkeys(np.flatnonzero(batch.outside).tolist(), OUTSIDE))
@@ -318,9 +319,10 @@ def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place)
         messages.update(dict.fromkeys(np.flatnonzero(rows.codes < 0).tolist(), MESSAGES[NO_LABEL]))
     bad = np.array(sorted(messages), np.int64)
     for row in bad.tolist():
-        stream.refuse(f"{reader.path}: example {numbers[row] + 1:,}: {messages[row]}")
+        stream.refuse(f"{reader.path}: example {before.line + row + 1:,}: {messages[row]}")
     end = replace(before, line=before.line + len(rows), bad=before.bad + len(bad))
-    ends = _Ends(before, end, np.delete(numbers, bad), numbers[bad])
+    skipped = bad - np.arange(len(bad))
+    ends = _Ends(before, end, skipped)
     if len(bad):
         kept = np.ones(len(rows), bool)
         kept[bad] = False
@@ -331,25 +333,25 @@ def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place)
     for k in here:
         if k >= 0:
             codes[k] = stream.code_of(batch.labels[k])
-    return replace(rows, codes=codes[rows.codes], ends=ends, skipped=bad - np.arange(len(bad)))
+    return replace(rows, codes=codes[rows.codes], ends=ends, skipped=skipped)
 
 
 class _Ends:
     """Where each row of a batch begins and ends."""
 
-    def __init__(self, before: Place, last: Place, numbers: np.ndarray, bad: np.ndarray) -> None:
-        self._before, self.last, self._numbers, self._bad = before, last, numbers, bad
+    def __init__(self, before: Place, last: Place, skipped: np.ndarray, first: int = 0) -> None:
+        self._before, self.last, self._skipped, self._first = before, last, skipped, first
 
     def start(self, row: int) -> Place:
         """Where a row begins."""
-        number = int(self._numbers[row])
-        bad = int(np.searchsorted(self._bad, number))
-        return replace(self._before, line=number, bad=self._before.bad + bad)
+        row += self._first
+        bad = int(np.searchsorted(self._skipped, row, side="right"))
+        return replace(self._before, line=self._before.line + row + bad, bad=self._before.bad + bad)
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
-            return _Ends(self._before, self.last, self._numbers[row], self._bad)
-        return self.start(row + 1) if row + 1 < len(self._numbers) else self.last
+            return _Ends(self._before, self.last, self._skipped, self._first + row.start)
+        return self.start(row + 1)
 
 
 @dataclass
@@ -611,19 +613,31 @@ def _rows(batch: Any, header: Header) -> Rows:
     if differ.any():
         raise _Wrong(f"the lists {header.kind} and values differ in length", int(np.argmax(differ)) - 1)
     data = _own(values)
-    if not (np.isfinite(data.min(initial=0.0)) and np.isfinite(data.max(initial=0.0))):
+    squares = square_norms(indptr, data)
+    if not (np.isfinite(squares).all() or np.isfinite(data).all()):
         _refuse_first(~np.isfinite(data), "the value {} is not finite", data, indptr)
-    columns, names = np.empty(0, np.uint64), None
+    columns, names, highest = np.empty(0, np.uint64), None, -1
     if header.kind == "names":
         names = _letters(features)
     else:
         columns = _own(features)
     if header.kind == "columns":
         n_columns = 1 << (header.bits or MOST_BITS)
-        if columns.max(initial=0) >= n_columns:
+        highest = int(columns.max()) if len(columns) else -1
+        if highest >= n_columns:
             _refuse_first(columns >= n_columns, f"the column {{}} is not below {n_columns}", columns, indptr)
     weights = _weights(batch.column("weight")) if header.weighted else None
-    return Rows(indptr, columns, names, data, np.empty(0, np.int64), weights, ends=())
+    return Rows(
+        indptr,
+        columns,
+        names,
+        data,
+        np.empty(0, np.int64),
+        weights,
+        ends=(),
+        squares=squares,
+        n_columns=highest + 1 if header.kind == "columns" else None,
+    )
 
 
 def _lists(column: Any) -> tuple[np.ndarray, Any]:

@@ -22,7 +22,7 @@ from maxcosine.stream.cache import MAGIC, Caches, are_caches
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
 from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, Span, StreamError
-from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, tidied
+from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, square_norms, tidied
 
 FORMATS: dict[str, Callable[..., Parsed]] = {"svmlight": svmlight.parse, "vw": vw.parse}
 ON_BAD = ("error", "skip")
@@ -304,7 +304,10 @@ class Stream:
         return parsed
 
     def _leave_out_outside(self, parsed: Parsed, block: Block) -> None:
-        outside = None if self.limits is None else rows_outside(parsed.indptr, parsed.data, self.limits)
+        if self.limits is None:
+            return
+        parsed.squares = square_norms(parsed.indptr, parsed.data)
+        outside = rows_outside(parsed.indptr, parsed.squares, self.limits)
         if outside is not None:
             _leave_out(parsed, block, outside, _NORM)
 
@@ -321,7 +324,16 @@ class Stream:
         codes = here[parsed.codes]
         skipped = np.searchsorted(parsed.row_lines, [fault.line for fault in parsed.faults])
         return Rows(
-            parsed.indptr, parsed.ids, names, parsed.data, codes, parsed.weights, ends, skipped, parsed.named
+            parsed.indptr,
+            parsed.ids,
+            names,
+            parsed.data,
+            codes,
+            parsed.weights,
+            ends,
+            skipped,
+            parsed.named,
+            parsed.squares,
         )
 
     def _pass_over(self, block: Block) -> Rows:
@@ -430,6 +442,7 @@ def _leave_out(parsed: Parsed, block: Block, rows: np.ndarray, code: int) -> Non
     parsed.indptr = np.concatenate([[0], np.cumsum(np.diff(parsed.indptr)[kept])])
     parsed.row_lines, parsed.row_starts = parsed.row_lines[kept], parsed.row_starts[kept]
     parsed.weights = None if parsed.weights is None else parsed.weights[kept]
+    parsed.squares = None if parsed.squares is None else parsed.squares[kept]
     # No label is known by a bad line only.
     codes = parsed.codes[kept].tolist()
     known = {code: k for k, code in enumerate(dict.fromkeys(code for code in codes if code >= 0))}

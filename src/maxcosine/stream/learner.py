@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.engine import BadRow, BadStep
 from maxcosine.engine.learn import UNWEIGHTED
 from maxcosine.features import Features
 from maxcosine.index import FeatureIndex
@@ -42,9 +43,24 @@ class StreamLearner:
         """Of hashed columns: whether a name of theirs is kept."""
 
     def learn(self, stream: Stream, rows: Rows, *, predicting: bool = True) -> np.ndarray:
-        """Learn rows, in their order; returns what was predicted of each, as positions among the classes."""
+        """Learn rows, in their order; returns what was predicted of each, as positions among the classes.
+
+        What the engine refuses is told by its line.
+        """
         if not len(rows):
             return np.empty(0, np.int64)
+        before = self._n_seen
+        try:
+            return self._learn_in_order(stream, rows, predicting)
+        except (BadRow, BadStep) as error:
+            at = rows.ends.start(self._n_seen - before)
+            raise StreamError(f"{stream.where(at.source, at.line)}: {error}") from None
+
+    @property
+    def _n_seen(self) -> int:
+        return 0 if self.model is None else self.model.n_seen
+
+    def _learn_in_order(self, stream: Stream, rows: Rows, predicting: bool) -> np.ndarray:
         alone = self._n_alone(stream, rows)
         if alone:
             # Nothing but the first class is predicted before a second one comes, wherever blocks end.
@@ -156,7 +172,9 @@ def matrix(stream: Stream, model: Model, rows: Rows, *, grow: bool) -> Any:
         assert features.index is not None
         rows = stream.mapped(rows, features.index, grow=grow)
     else:
-        n_columns = int(rows.columns.max()) + 1 if len(rows.columns) else 0
+        n_columns = rows.n_columns
+        if n_columns is None:
+            n_columns = int(rows.columns.max(initial=0)) + 1 if len(rows.columns) else 0
         if n_columns > features.n_features:
             if grow:
                 _widen(features, n_columns)
@@ -164,7 +182,7 @@ def matrix(stream: Stream, model: Model, rows: Rows, *, grow: bool) -> Any:
                 rows = _within(rows, features.n_features)
         if features.index is not None:
             rows = stream.mapped(rows, features.index, grow=grow)
-    return features.slot_rows(rows.indptr, rows.columns, rows.data)
+    return features.slot_rows(rows.indptr, rows.columns, rows.data, rows.squares)
 
 
 def _check_kind(stream: Stream, features: Features, rows: Rows) -> None:

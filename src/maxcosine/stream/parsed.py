@@ -107,6 +107,8 @@ class Parsed:
     faults: list[Fault]
     named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     """Hashed columns as they came, and the letters and beginnings of their names, if those are kept."""
+    squares: np.ndarray | None = None
+    """The square norm of each row, if it was asked for."""
 
 
 def padded(content: bytes) -> np.ndarray:

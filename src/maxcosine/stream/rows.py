@@ -28,6 +28,10 @@ class Rows:
     """For each bad line: how many rows were before it."""
     named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     """If names are kept: hashed columns as they came, and the letters and beginnings of their names."""
+    squares: np.ndarray | None = None
+    """The square norm of each row, if it is known."""
+    n_columns: int | None = None
+    """One more than the highest column, if it is known."""
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -49,6 +53,7 @@ class Rows:
             None if self.weights is None else self.weights[start:stop],
             self.ends[start:],
             named=self.named,
+            squares=None if self.squares is None else self.squares[start:stop],
         )
 
 
@@ -74,4 +79,5 @@ def taken(rows: Rows, kept: np.ndarray) -> Rows:
         rows.codes[kept],
         None if rows.weights is None else rows.weights[kept],
         rows.ends,
+        squares=None if rows.squares is None else rows.squares[kept],
     )

@@ -10,6 +10,7 @@ from maxcosine.compiled import borrow, helper, inline, jit
 from maxcosine.stream.marks import borrow_marks, find_marks
 from maxcosine.stream.numbers import (
     COLON,
+    MINUS,
     POINT,
     SPACE,
     U,
@@ -115,6 +116,21 @@ def _skip_query(text: Any, p: Any, n: Any) -> Any:
 
 
 @inline
+def _read_other_number(text: Any, p: Any, stop: Any) -> tuple[float, bool]:
+    """A whole number of up to eight digits, or `d.ddd`, with or without a minus; and whether it is one."""
+    negative = text[p] == MINUS
+    first = p + U(negative)
+    number, fine = last_digits(text, stop, stop - first)
+    value = np.float64(number)
+    if not fine:
+        n_decimals, digit = stop - first - U(2), digit_at(text, first)
+        decimals, fine = last_digits(text, stop, n_decimals)
+        fine &= (digit <= U(9)) & (text[first + U(1)] == POINT)
+        value = shifted(digit, decimals, n_decimals) if fine else 0.0
+    return -value if negative else value, fine
+
+
+@inline
 def _read_plain_features(
     text: Any, p: Any, n: Any, bits: Any, ids: Any, data: Any, feature: Any, marks: Any
 ) -> tuple[Any, Any]:
@@ -146,10 +162,12 @@ def _read_plain_features(
         elif n_decimals == U(2**64 - 1) and digit <= U(9):
             value = np.float64(digit)
         else:
-            value, value_stop, code = read_value(text, colon + U(1), n, HASH)
-            data[feature] = value
-            if code != FINE or value_stop != stop or not abs(data[feature]) < np.inf:
-                break
+            value, is_value = _read_other_number(text, colon + U(1), stop)
+            if not is_value:
+                value, value_stop, code = read_value(text, colon + U(1), n, HASH)
+                data[feature] = value
+                if code != FINE or value_stop != stop or not abs(data[feature]) < np.inf:
+                    break
         ids[feature] = column_of(mix(number), bits) if bits and number >= hashed_from else number
         data[feature] = value
         feature += U(1)

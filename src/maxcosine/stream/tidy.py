@@ -147,18 +147,21 @@ def tidied(
 
 
 @jit
-def _rows_outside(indptr: Any, data: Any, low: float, high: float, outside: Any) -> int:
-    indptr, data, outside = borrow(indptr), borrow(data), borrow(outside)
-    count = 0
+def _measure(indptr: Any, data: Any, squares: Any) -> None:
+    indptr, data, squares = borrow(indptr), borrow(data), borrow(squares)
     for row in range(len(indptr) - 1):
-        x = data[indptr[row] : indptr[row + 1]]
-        square = square_norm(x)
-        outside[row] = not (low <= square <= high or len(x) == 0)
-        count += outside[row]
-    return count
+        squares[row] = square_norm(data[indptr[row] : indptr[row + 1]])
 
 
-def rows_outside(indptr: np.ndarray, data: np.ndarray, limits: tuple[float, float]) -> np.ndarray | None:
-    """Which tidied rows have a square norm that is not within limits; None if no row has."""
-    outside = np.empty(len(indptr) - 1, np.bool_)
-    return outside if _rows_outside(indptr, data, *limits, outside) else None
+def square_norms(indptr: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """The square norm of each row, as the engine finds it."""
+    squares = np.empty(len(indptr) - 1)
+    _measure(indptr, data, squares)
+    return squares
+
+
+def rows_outside(indptr: np.ndarray, squares: np.ndarray, limits: tuple[float, float]) -> np.ndarray | None:
+    """Which rows have a square norm that is not within limits; None if no row has."""
+    low, high = limits
+    outside = ~((low <= squares) & (squares <= high)) & (indptr[1:] > indptr[:-1])
+    return outside if outside.any() else None

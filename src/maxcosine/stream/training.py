@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from maxcosine import __version__, files, model_file
-from maxcosine.engine import BadRow, BadStep
 from maxcosine.engine.heads import LIMITS
 from maxcosine.model import Model
 from maxcosine.stream.chunks import Stream
@@ -199,7 +198,7 @@ class Training:
         while done < len(rows):
             left = self._every - self.status.examples % self._every if self.checkpoint else len(rows)
             part = rows[done : done + left] if done or left < len(rows) else rows
-            predicted = self._learnt(part)
+            predicted = self.learner.learn(self.stream, part)
             codes = self.learner.codes_of(part)
             done += len(part)
             self.status.examples += len(part)
@@ -211,16 +210,6 @@ class Training:
             self._on_rows(self, codes, predicted)
             if self.checkpoint and self.status.examples % self._every == 0:
                 self._save(part.ends[len(part) - 1])
-
-    def _learnt(self, part: Rows) -> np.ndarray:
-        """Learn rows; what the engine refuses is told by its line."""
-        before = 0 if self.learner.model is None else self.model.n_seen
-        try:
-            return self.learner.learn(self.stream, part)
-        except (BadRow, BadStep) as error:
-            learnt = 0 if self.learner.model is None else self.model.n_seen - before
-            at = part.ends.start(learnt)
-            raise StreamError(f"{self.stream.where(at.source, at.line)}: {error}") from None
 
     def _lines(self, predicted: np.ndarray) -> bytes:
         labels = [f"{text_of(label)}\n" for label in self.model.classes.tolist()]
