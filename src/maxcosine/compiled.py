@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 from numba.core import caching, cgutils
 from numba.core.ccallback import CFunc
 from numba.core.runtime import _nrt_python
@@ -112,6 +113,23 @@ def jit_holding_lock(function: F) -> F:
     return jit(function, nogil=False)
 
 
+class _Writable:
+    """The memory of an array, without the word that it is not to be written to."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.owner = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+def readable(array: np.ndarray) -> np.ndarray:
+    """The same numbers as kernels are compiled for: one after another, aligned, and as if writable.
+
+    For arrays that are not, each kernel would be compiled once more. None writes to what it is given to read.
+    """
+    array = np.require(array, requirements=["C", "A"])
+    return array if array.flags.writeable else np.asarray(_Writable(array))
+
+
 def entry_of(kernel: Any, *arguments: Any) -> Any:
     """The compiled kernel for arguments of these types, without the choice among types.
 
@@ -134,6 +152,12 @@ def inline(function: F) -> F:
 def helper(function: F) -> F:
     """Compile a helper of kernels as a function of its own, for what is rarely called."""
     return numba.njit(function, **OPTIONS)  # type: ignore[no-any-return]
+
+
+@helper
+def not_literally(flag: bool) -> bool:
+    """A flag that is not known to the compiler: for each that is, it compiles what is called once more."""
+    return bool(int(flag))
 
 
 def compile_callback(function: Callable[..., Any], signature: Any, *, cache: bool) -> Any:

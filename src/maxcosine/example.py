@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from maxcosine.compiled import JIT_ENABLED, entry_of, inline, jit_holding_lock
+from maxcosine.compiled import JIT_ENABLED, entry_of, inline, jit_holding_lock, not_literally
 from maxcosine.engine import Heads
 from maxcosine.engine.arithmetic import is_zero, square_norm
 from maxcosine.engine.heads import HEAD, LIMITS, Arrays, Limits
@@ -116,7 +116,8 @@ def learn_dict(
     row = scratch[SCRATCH_LENGTH:]
     indptr, order, codes = row[:2], row[2:3], row[3:]
     weights_at, stride = heads.v.ctypes.data, heads.v.shape[1] * data.itemsize
-    fault, n, count = map_dict(table, named, count, True, mapping, slots, data, scratch, weights_at, stride)
+    yes = not_literally(True)
+    fault, n, count = map_dict(table, named, count, yes, mapping, slots, data, scratch, weights_at, stride)
     if fault != FINISHED:
         return fault, n, count, 0
     limits, values = limits_of(numbers), data[:n]
@@ -128,7 +129,7 @@ def learn_dict(
     indptr[1], codes[0], numbers[7] = n, code, weight
     weights = numbers[8:] if weight == 1.0 else numbers[7:]
     _, swept, head = sweep(
-        indptr, slots, data, numbers[8:], order, codes, weights, scratch[:0], True, numbers[6], limits, heads
+        indptr, slots, data, numbers[8:], order, codes, weights, scratch[:0], yes, numbers[6], limits, heads
     )
     return (FINISHED if swept == 0 else REFUSED), (n if swept == 0 else head), count, swept
 
@@ -148,7 +149,8 @@ def score_dict(
 ) -> tuple[int, int]:
     """Scores of the dict at address `mapping`; returns what ended it, and the item at fault."""
     indptr = scratch[SCRATCH_LENGTH : SCRATCH_LENGTH + 2]
-    fault, n, _ = map_dict(table_at(places), named, count, False, mapping, slots, data, scratch, 0, 0)
+    no = not_literally(False)
+    fault, n, _ = map_dict(table_at(places), named, count, no, mapping, slots, data, scratch, 0, 0)
     if fault == FINISHED:
         indptr[1] = n
         score_rows(indptr, slots, data, numbers[6], as_points, heads_at(places, data), out)

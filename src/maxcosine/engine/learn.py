@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.compiled import readable
 from maxcosine.engine.heads import LIMITS, Heads
 from maxcosine.engine.rows import (
     UNKNOWN,
@@ -48,6 +49,7 @@ def learn(
     """
     if order is None:
         order = np.arange(X.shape[0])
+    codes = readable(codes)
     constant = 1.0 if heads.fit_intercept else 0.0
     limits = LIMITS[heads.dtype]
     if is_sparse(X):
@@ -69,7 +71,9 @@ def learn(
             heads.arrays,
         )
     else:
-        done, fault, head = sweep_dense(X, order, codes, weights, predicted, constant, limits, heads.arrays)
+        done, fault, head = sweep_dense(
+            readable(X), order, codes, weights, predicted, constant, limits, heads.arrays
+        )
     if fault == FINISHED:
         return
     if fault == NOT_CANONICAL:

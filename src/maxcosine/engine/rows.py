@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from maxcosine.compiled import jit
+from maxcosine.compiled import jit, readable
 from maxcosine.engine.arithmetic import is_canonical, is_zero, pack, square_norm
 from maxcosine.engine.heads import LIMITS
 
@@ -43,11 +43,11 @@ class BadRow(ValueError):
 def csr_arrays(X: Any) -> tuple[Any, Any, Any]:
     """Row pointers, slots and values as the kernels read them.
 
-    Contiguous, and the slots unsigned: a negative one becomes a very large one.
+    Row pointers of 64 bits, and the slots unsigned: a negative one becomes a very large one.
     """
-    indices = np.ascontiguousarray(X.indices)
+    indices = readable(X.indices)
     slots = indices.view(np.dtype(f"u{indices.itemsize}"))
-    return np.ascontiguousarray(X.indptr), slots, np.ascontiguousarray(X.data)
+    return readable(X.indptr.astype(np.int64, copy=False)), slots, readable(X.data)
 
 
 @jit
@@ -130,7 +130,7 @@ def bad_rows(X: Any) -> Iterator[int]:
     if is_sparse(X):
         indptr, _, data = csr_arrays(X)
     else:
-        indptr, data = np.arange(X.shape[0] + 1) * X.shape[1], X.reshape(-1)
+        indptr, data = np.arange(X.shape[0] + 1) * X.shape[1], readable(X.reshape(-1))
     row = 0
     while (step := _first_bad_row(indptr[row:], data, limits.low_sq_x, limits.high_sq_x)) >= 0:
         yield row + step

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, jit
+from maxcosine.compiled import borrow, helper, jit, readable
 from maxcosine.engine.arithmetic import BLOCK_VALUES, pack, score_all
 from maxcosine.engine.heads import Heads
 from maxcosine.engine.native import prefetch
@@ -94,6 +94,8 @@ def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) 
     sparse = is_sparse(X)
     if sparse:
         indptr, slots, data = csr_arrays(X)
+    else:
+        X = readable(X)
 
     def work(span: tuple[int, int]) -> None:
         start, stop = span

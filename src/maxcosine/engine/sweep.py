@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, inline, jit
+from maxcosine.compiled import borrow, helper, inline, jit, not_literally
 from maxcosine.engine.arithmetic import (
     BLOCK_VALUES,
     add_debt,
@@ -258,7 +258,7 @@ def sweep_dense(
             codes[block],
             weights[block] if len(weights) > 0 else weights,
             found,
-            False,
+            not_literally(False),
             constant,
             limits,
             heads,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import SMALL, entry_of, lengthened
+from maxcosine.compiled import SMALL, entry_of, lengthened, readable
 from maxcosine.index.kernels import (
     BAD_VALUE,
     EMPTY,
@@ -133,11 +133,11 @@ class FeatureIndex:
     def _find(self, keys: Any, data: np.ndarray, *, grow: bool) -> np.ndarray | None:
         """The slots of the keys of these values, EMPTY where unknown; None if there is a 0."""
         kernel: Any = find_ids
-        given: tuple[Any, ...] = (keys,)
+        given: tuple[Any, ...] = () if self.named else (readable(keys),)
         if self.named:
             letters, starts = keys if isinstance(keys, tuple) else _letters(keys)
             kernel, given = find_names, (letters.ctypes.data, starts)
-        slots, done = np.empty(len(data), np.int32), 0
+        data, slots, done = readable(data), np.empty(len(data), np.int32), 0
         while True:
             done, self.count, zeros = kernel(self.table, self.count, grow, done, *given, data, slots)
             if zeros:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from maxcosine import files
+from maxcosine.compiled import readable
 from maxcosine.stream.parsed import MARGIN, MESSAGES, NO_LABEL
 from maxcosine.stream.rows import Rows, taken
 from maxcosine.stream.source import STANDARD_INPUT, Place, Source, StreamError, sizes
@@ -663,20 +664,12 @@ def _refuse_first(bad: np.ndarray, what: str, numbers: np.ndarray, indptr: np.nd
     raise _Wrong(what.format(numbers[k]), int(np.searchsorted(indptr, k, side="right")) - 1)
 
 
-class _Writable:
-    """Memory that pyarrow says is not to be written to: that of a batch just read, which is nobody else's.
-
-    Kernels are compiled for arrays that can be written to, and rows may be sorted in place.
-    """
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.owner = array
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
-
-
 def _own(array: Any) -> np.ndarray:
-    """The numbers of an array just read, without a copy if they lie as they should."""
-    return np.require(np.asarray(_Writable(_numbers(array))), requirements=["C", "A"])
+    """The numbers of an array just read, without a copy if they lie as they should.
+
+    Rows may be sorted in place: the memory of a batch just read is nobody else's, whatever pyarrow says.
+    """
+    return readable(_numbers(array))
 
 
 def _numbers(array: Any) -> np.ndarray:
