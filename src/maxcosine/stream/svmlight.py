@@ -121,7 +121,7 @@ def _read_other_number(text: Any, p: Any, stop: Any) -> tuple[float, bool]:
     negative = text[p] == MINUS
     first = p + U(negative)
     number, fine = last_digits(text, stop, stop - first)
-    value = np.float64(number)
+    value: Any = np.float64(number)
     if not fine:
         n_decimals, digit = stop - first - U(2), digit_at(text, first)
         decimals, fine = last_digits(text, stop, n_decimals)
