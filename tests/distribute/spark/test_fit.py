@@ -63,19 +63,23 @@ def test_more_parts_than_a_driver_takes_and_empty_ones(spark, data):
     assert same_bits(model, local)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_files_that_the_executors_read(spark, tmp_path, data, packed):
+@pytest.mark.parametrize(("form", "packed"), [("svm", False), ("svm", True), ("vw", False)])
+def test_files_that_the_executors_read(spark, tmp_path, data, form, packed):
     X, y = data
+    bar, prefix, options = ("|n ", "f", {"bits": 12}) if form == "vw" else ("", "", {})
     lines = [
-        f"{label} " + " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(x) if value) + "\n"
+        f"{label} {bar}"
+        + " ".join(f"{prefix}{j + 1}:{value:.6g}" for j, value in enumerate(x) if value)
+        + "\n"
         for x, label in zip(X, y, strict=True)
     ]
     for k in range(3):
         text = "".join(lines[200 * k : 200 * (k + 1)]).encode()
-        (tmp_path / f"{k}.svm{'.gz' if packed else ''}").write_bytes(gzip.compress(text) if packed else text)
-    files = str(tmp_path / "*.svm*")
-    local = distribute.fit(distribute.plan(files, n_shards=5), OnlineClassifier(), rounds=2)
-    model = MaxCosineClassifier(rounds=2).fit_files(files, spark, n_shards=5)
+        path = tmp_path / f"{k}.{form}{'.gz' if packed else ''}"
+        path.write_bytes(gzip.compress(text) if packed else text)
+    files = str(tmp_path / f"*.{form}*")
+    local = distribute.fit(distribute.plan(files, n_shards=5, **options), OnlineClassifier(), rounds=2)
+    model = MaxCosineClassifier(rounds=2).fit_files(files, spark, n_shards=5, **options)
     assert same_bits(model, local)
     assert model.tallies[1].examples == N_ROWS
     assert model.certificate.merge.models == (3 if packed else 5)
