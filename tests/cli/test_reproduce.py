@@ -174,6 +174,7 @@ def test_help_teaches_and_the_version_is_told(tmp_path):
     assert "reproduce" in run(tmp_path).stderr  # without a command, what commands there are
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_what_is_finished_and_resume_goes_on(tmp_path):
     options = ["reproduce", "digits", "--permutations", "120", "--rules", "pa,mcp"]
     process = subprocess.Popen(

@@ -12,7 +12,12 @@ from maxcosine.model import Model
 
 BUDGET = 1.0 if JIT_ENABLED else 0.1  # plain Python has time for fewer rows
 
-every_rule = pytest.mark.parametrize("name", list(RULES))
+# Those that another one stands for where time is short: they differ in a line of their formula.
+ALIKE = {"pa", "pa2", "romma", "naromma"}
+
+every_rule = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE)) for name in RULES]
+)
 both_types = pytest.mark.parametrize("dtype", ["float32", "float64"])
 averaged_or_not = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
 with_intercept_or_not = pytest.mark.parametrize("fit_intercept", [False, True], ids=["plain", "intercept"])
