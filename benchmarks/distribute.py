@@ -23,12 +23,11 @@ import numpy as np
 import psutil
 import scipy.sparse
 import text
-from distributed import Client, LocalCluster
 from timing import environment
 
 from maxcosine import MCPExactClassifier
 from maxcosine.distribute import Job, close_round, combine, fitted, learn
-from maxcosine.distribute.dask import fit
+from maxcosine.distribute.dask import connected, fit
 from maxcosine.merge import HOW
 
 SHARDS, ROUNDS, ORDERS = (1, 2, 4, 8, 16, 32, 64), 3, 3
@@ -136,10 +135,7 @@ def throughput(folder: Path) -> dict[str, Any]:
     learner, digests, grown = MCPExactClassifier(), set(), 0
     seconds, processor_seconds = {1: [], 2: []}, {1: [], 2: []}
     for _, n_workers in itertools.product(range(TEXT_REPEATS), (1, 2)):
-        cluster = LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        )
-        with cluster, Client(cluster) as client:
+        with connected(f"dask-local:{n_workers}") as client:
             client.run(_warm_up)
             before = client.run(time.process_time)
             with Memory() as memory:
