@@ -334,7 +334,7 @@ def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place)
     for k in here:
         if k >= 0:
             codes[k] = stream.code_of(batch.labels[k])
-    return replace(rows, codes=codes[rows.codes], ends=ends, skipped=skipped)
+    return replace(rows, codes=codes.take(rows.codes, mode="wrap"), ends=ends, skipped=skipped)
 
 
 class _Ends:
