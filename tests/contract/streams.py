@@ -18,7 +18,8 @@ ALIKE = {"pa", "pa2", "romma", "naromma"}
 every_rule = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE)) for name in RULES]
 )
-both_types = pytest.mark.parametrize("dtype", ["float32", "float64"])
+# What holds to the bit of float32 holds of float64, with more room; the slow tests ask both.
+both_types = pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 averaged_or_not = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
 with_intercept_or_not = pytest.mark.parametrize("fit_intercept", [False, True], ids=["plain", "intercept"])
 two_or_more_classes = pytest.mark.parametrize("n_classes", [2, 5], ids=["binary", "multiclass"])
