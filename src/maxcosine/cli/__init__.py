@@ -103,7 +103,7 @@ def main() -> None:
 def _keep_memory() -> None:
     """Have the C library keep what is freed, for all threads: every block needs as much as the one before.
 
-    To get pages from the system anew, and have them zeroed, takes a fifth of the time of a training.
+    To get pages from the system anew, and have them zeroed, takes a tenth of the time of a training.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
