@@ -11,9 +11,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import carray
 
-from maxcosine.compiled import JIT_ENABLED, entry_of, inline, jit_holding_lock, not_literally
+from maxcosine.compiled import JIT_ENABLED, Named, entry_of, inline, jit_holding_lock, not_literally
 from maxcosine.engine import Heads
 from maxcosine.engine.arithmetic import is_zero, square_norm
 from maxcosine.engine.heads import HEAD, LIMITS, Arrays, Limits
@@ -23,6 +22,8 @@ from maxcosine.engine.sweep import BAD_ROW, sweep
 from maxcosine.index import FeatureIndex
 from maxcosine.index.kernels import FINISHED, FULL, SCRATCH_LENGTH, Table, map_dict
 from maxcosine.index.native import pointer_to
+
+carray: Any = Named("numba", "carray")
 
 # What ended a call, beside what ends a mapping: there are more features than weights, or the sweep
 # ended early.

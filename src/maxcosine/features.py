@@ -8,13 +8,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
 
-from maxcosine.engine import UNKNOWN, SlotRows
+from maxcosine.engine import UNKNOWN, SlotRows, csr_array
 from maxcosine.index import FeatureIndex, bad_value, kind_of
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 
 class Features:
@@ -113,7 +115,7 @@ class Features:
         """
         if self.index is None:
             return X
-        X = scipy.sparse.csr_array(X)
+        X = csr_array(X)
         by_name = keys is not None and keys.dtype == object
         index = self._index_of("names" if by_name else "ids", grow=grow) if self.undecided else self.index
         if self.keyed and by_name != index.named:
@@ -176,7 +178,7 @@ class Features:
                     )
             ends.append(len(columns))
         shape = (len(examples), self.n_columns)
-        X = scipy.sparse.csr_array((np.array(values, dtype), np.array(columns, np.int64), ends), shape=shape)
+        X = csr_array((np.array(values, dtype), np.array(columns, np.int64), ends), shape=shape)
         X.sort_indices()
         X.eliminate_zeros()
         return X

@@ -42,6 +42,15 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def user_cache() -> Path:
+    """The user's folder for what can be had again."""
+    if own := os.environ.get("MAXCOSINE_CACHE"):
+        return Path(own).expanduser()
+    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # A relative path there is to be ignored, says the XDG specification.
+    return (shared if shared.is_absolute() else Path.home() / ".cache") / "maxcosine"
+
+
 def is_special(path: Path) -> bool:
     """Whether it is there and neither a file nor a folder: a device, a pipe, a socket."""
     return path.exists() and not path.is_file() and not path.is_dir()

@@ -16,14 +16,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from maxcosine.compiled import JIT_ENABLED, compile_callback, helper
+from maxcosine.compiled import JIT_ENABLED, Callback, compile_callback, helper
 
-_NUMBERS = types.CPointer(types.float64)
 # One machine signature for every rule, so that one compiled engine serves them all:
 # (margin, sq_w, sq_x, coef_sum, state, params, move); state and move are written.
-STEP_SIGNATURE = types.void(*[types.float64] * 4, _NUMBERS, _NUMBERS, _NUMBERS)
+STEP_SIGNATURE = {"doubles": 4, "pointers": 3}
 
 Step = Callable[..., tuple[float, float, tuple[float, ...]]]
 
@@ -180,7 +178,7 @@ class Rule:
         if not JIT_ENABLED:
             return adapter
         try:
-            callback = compile_callback(adapter, STEP_SIGNATURE, cache=self.builtin)
+            callback = compile_callback(adapter, cached=self.builtin, **STEP_SIGNATURE)
         except Exception as error:  # Numba has many, not all of one family
             raise TypeError(
                 f"rule {self.name!r} could not be compiled. A rule may use numbers, its state and "
@@ -191,17 +189,12 @@ class Rule:
         return callback.address
 
     @cached_property
-    def _callbacks(self) -> list[Any]:
+    def _callbacks(self) -> list[Callback]:
         return []
 
     @property
     def builtin(self) -> bool:
         return self.function.__module__.startswith("maxcosine.rules.")
-
-    @property
-    def cache_hits(self) -> int:
-        """How often the compiled step was found on disk in this process."""
-        return sum(callback.cache_hits for callback in self._callbacks)
 
     def _adapter(self, step: Step) -> Callable[..., None]:
         """A function of STEP_SIGNATURE that calls `step` with its tuples.

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from maxcosine import files
 from maxcosine.experiment import datasets
 from maxcosine.experiment.datasets import FILES, BadFile, Unavailable, load, read_idx
 
@@ -328,12 +329,12 @@ def test_labels_where_images_should_be(tmp_path):
         ({"HOME": "/c"}, "/c/.cache/maxcosine"),
     ],
 )
-def test_cache_folder(monkeypatch, environment, folder):
+def test_users_cache_folder(monkeypatch, environment, folder):
     for variable in ("MAXCOSINE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    assert datasets.cache_folder() == Path(folder)
+    assert files.user_cache() == Path(folder)
 
 
 class Mirror:

@@ -2,7 +2,16 @@
 
 from maxcosine.engine.heads import Heads, joint, norms, one_vs_rest
 from maxcosine.engine.learn import BadStep, learn
-from maxcosine.engine.rows import UNKNOWN, BadRow, SlotRows, canonical, check_indices, check_rows, packed
+from maxcosine.engine.rows import (
+    UNKNOWN,
+    BadRow,
+    SlotRows,
+    canonical,
+    check_indices,
+    check_rows,
+    csr_array,
+    packed,
+)
 from maxcosine.engine.score import score
 
 __all__ = [
@@ -14,6 +23,7 @@ __all__ = [
     "canonical",
     "check_indices",
     "check_rows",
+    "csr_array",
     "joint",
     "learn",
     "norms",

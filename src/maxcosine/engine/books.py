@@ -14,7 +14,7 @@ import numpy as np
 
 from maxcosine.compiled import helper, inline
 from maxcosine.engine.arithmetic import square_norm
-from maxcosine.engine.native import LANES
+from maxcosine.engine.native import LANES, only_column
 
 # sq_v is tracked by its increments. It is computed anew when cancellation has eaten four of its
 # digits, and when as many non-zeros were written as computing it costs.
@@ -41,7 +41,7 @@ LARGEST_DEBT = 16.0
 def column_square_norm(v: Any, column: int, n: int) -> Any:
     """The square norm of the first n weights of a column, lane by lane as square_norm does it."""
     if v.shape[1] == 1:
-        return square_norm(v.reshape(-1)[:n])
+        return square_norm(only_column(v)[:n])
     sums, rest = np.zeros(LANES), 0.0
     for slot in range(n - n % LANES):
         sums[slot % LANES] += np.float64(v[slot, column]) * np.float64(v[slot, column])

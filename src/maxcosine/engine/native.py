@@ -1,7 +1,7 @@
 """The few machine instructions that Numba does not write by itself.
 
 Ask for a weight before it is needed, call a rule by its address, and work on four numbers at a time in
-one vector register. Each has a plain Python twin for NUMBA_DISABLE_JIT=1.
+one vector register. Here is what each does, as plain Python; `native_code` writes the instructions.
 """
 
 from __future__ import annotations
@@ -9,217 +9,68 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic, models, register_model
 
-from maxcosine.compiled import JIT_ENABLED
+from maxcosine.compiled import native
 
 LANES = 4
 """Heads in one vector; the weights are padded to a multiple of it."""
 
-_I32, _I64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-_VECTOR = ir.VectorType(_DOUBLE, LANES)
 
-
-class LanesType(types.Type):  # type: ignore[misc]
-    """Four float64 accumulators in one register."""
-
-    def __init__(self) -> None:
-        super().__init__(name="Lanes")
-
-
-@register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
-    def __init__(self, manager: Any, frontend_type: Any) -> None:
-        super().__init__(manager, frontend_type, _VECTOR)
-
-
-_lanes = LanesType()
-
-
-def _element(context: Any, builder: Any, array_type: Any, array: Any, indices: list[Any]) -> Any:
-    """Pointer to an element of a C-contiguous array; indices are trusted and not negative."""
-    view = context.make_array(array_type)(context, builder, array)
-    offset = _I64(0)
-    for axis, index in enumerate(indices):
-        wide = builder.zext(index, _I64) if index.type.width < _I64.width else index
-        extent = builder.extract_value(view.shape, axis)
-        offset = builder.add(builder.mul(offset, extent), wide)
-    return builder.gep(view.data, [offset])
-
-
-def _load_lanes(context: Any, builder: Any, array_type: Any, array: Any, indices: list[Any]) -> Any:
-    """Four neighbouring elements as float64."""
-    dtype = array_type.dtype
-    stored = ir.VectorType(context.get_value_type(dtype), LANES)
-    pointer = _element(context, builder, array_type, array, indices)
-    values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=dtype.bitwidth // 8)
-    return builder.fpext(values, _VECTOR) if dtype == types.float32 else values
-
-
-@intrinsic
-def prefetch(typingctx: Any, v: Any, slot: Any) -> Any:
+@native
+def prefetch(v: Any, slot: Any) -> None:
     """Ask the memory for the weights of `slot`, which a later row will read and write."""
 
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array, index = args
-        pointer = _element(context, builder, sig.args[0], array, [index, _I64(0)])
-        address = builder.bitcast(pointer, cgutils.voidptr_t)
-        signature = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, _I32, _I32, _I32])
-        function = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
-        # to read, not to be kept beyond the first cache level, data
-        builder.call(function, [address, _I32(0), _I32(0), _I32(1)])
-        return context.get_dummy_value()
 
-    return types.void(v, slot), codegen
+@native
+def only_column(v: Any) -> Any:
+    """The column of a matrix that has one, as a vector."""
+    return v.reshape(-1)
 
 
-@intrinsic
-def call_rule(
-    typingctx: Any,
-    entry: Any,
-    margin: Any,
-    sq_w: Any,
-    sq_x: Any,
-    coef_sum: Any,
-    state: Any,
-    params: Any,
-    move: Any,
-) -> Any:
+@native
+def call_rule(entry: Any, *arguments: Any) -> None:
     """Call the rule at address `entry`; it writes its state, and keep and add into `move`."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        numbers = _DOUBLE.as_pointer()
-        signature = ir.FunctionType(ir.VoidType(), [_DOUBLE] * 4 + [numbers] * 3)
-        function = builder.inttoptr(args[0], signature.as_pointer())
-        arrays = [
-            context.make_array(array_type)(context, builder, array).data
-            for array_type, array in zip(sig.args[5:], args[5:], strict=True)
-        ]
-        builder.call(function, [*args[1:5], *arrays])
-        return context.get_dummy_value()
-
-    return types.void(entry, margin, sq_w, sq_x, coef_sum, state, params, move), codegen
+    entry(*arguments)
 
 
-@intrinsic
-def zero_lanes(typingctx: Any) -> Any:
+@native
+def zero_lanes() -> Any:
     """Four zeros."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return ir.Constant(_VECTOR, [0.0] * LANES)
-
-    return _lanes(), codegen
+    return np.zeros(LANES)
 
 
-@intrinsic
-def multiply_add(typingctx: Any, lanes: Any, x: Any, v: Any, slot: Any, head: Any) -> Any:
+@native
+def multiply_add(lanes: Any, x: Any, v: Any, slot: Any, head: Any) -> Any:
     """lanes + x * v[slot, head : head + 4], each product and sum rounded to float64."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        lanes, x, array, slot, head = args
-        weights = _load_lanes(context, builder, sig.args[2], array, [slot, head])
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
-        first = builder.insert_element(undefined, x, _I32(0))
-        zeros = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
-        everywhere = builder.shuffle_vector(first, undefined, zeros)
-        return builder.fadd(lanes, builder.fmul(weights, everywhere))
-
-    return _lanes(lanes, x, v, slot, head), codegen
+    return lanes + x * v[slot, head : head + LANES].astype(np.float64)
 
 
-@intrinsic
-def gather_multiply_add(typingctx: Any, lanes: Any, x: Any, v: Any, slots: Any, k: Any) -> Any:
+@native
+def gather_multiply_add(lanes: Any, x: Any, v: Any, slots: Any, k: Any) -> Any:
     """lanes + x[k : k + 4] * v[slots[k : k + 4], 0], each product and sum rounded to float64."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        lanes, x, v, slots, k = args
-        values = _load_lanes(context, builder, sig.args[1], x, [k])
-        dtype = sig.args[2].dtype
-        weights = ir.Constant(ir.VectorType(context.get_value_type(dtype), LANES), ir.Undefined)
-        for lane in range(LANES):
-            position = builder.add(k, _I64(lane))
-            slot = builder.load(_element(context, builder, sig.args[3], slots, [position]))
-            weight = builder.load(_element(context, builder, sig.args[2], v, [slot, _I64(0)]))
-            weights = builder.insert_element(weights, weight, _I32(lane))
-        if dtype == types.float32:
-            weights = builder.fpext(weights, _VECTOR)
-        return builder.fadd(lanes, builder.fmul(values, weights))
-
-    return _lanes(lanes, x, v, slots, k), codegen
+    weights = v[slots[k : k + LANES], 0].astype(np.float64)
+    return lanes + x[k : k + LANES].astype(np.float64) * weights
 
 
-@intrinsic
-def add_squares(typingctx: Any, lanes: Any, x: Any, k: Any) -> Any:
+@native
+def add_squares(lanes: Any, x: Any, k: Any) -> Any:
     """lanes + x[k : k + 4]^2, each product and sum rounded to float64."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        values = _load_lanes(context, builder, sig.args[1], args[1], [args[2]])
-        return builder.fadd(args[0], builder.fmul(values, values))
-
-    return _lanes(lanes, x, k), codegen
+    return lanes + np.square(x[k : k + LANES], dtype=np.float64)
 
 
-@intrinsic
-def add_lanes(typingctx: Any, a: Any, b: Any) -> Any:
+@native
+def add_lanes(a: Any, b: Any) -> Any:
     """a + b."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.fadd(*args)
-
-    return _lanes(a, b), codegen
+    return a + b
 
 
-@intrinsic
-def sum_lanes(typingctx: Any, lanes: Any) -> Any:
+@native
+def sum_lanes(lanes: Any) -> Any:
     """(first + second) + (third + fourth)."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        first, second, third, fourth = (builder.extract_element(args[0], _I32(i)) for i in range(LANES))
-        return builder.fadd(builder.fadd(first, second), builder.fadd(third, fourth))
-
-    return types.float64(lanes), codegen
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
 
 
-@intrinsic
-def store_lanes(typingctx: Any, scores: Any, head: Any, lanes: Any) -> Any:
+@native
+def store_lanes(scores: Any, head: Any, lanes: Any) -> None:
     """scores[head : head + 4] = lanes."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        pointer = _element(context, builder, sig.args[0], args[0], [args[1]])
-        builder.store(args[2], builder.bitcast(pointer, _VECTOR.as_pointer()), align=8)
-        return context.get_dummy_value()
-
-    return types.void(scores, head, lanes), codegen
-
-
-if not JIT_ENABLED:
-
-    def prefetch(v: Any, slot: Any) -> None:
-        pass
-
-    def call_rule(entry: Any, *arguments: Any) -> None:
-        entry(*arguments)
-
-    def zero_lanes() -> Any:
-        return np.zeros(LANES)
-
-    def multiply_add(lanes: Any, x: Any, v: Any, slot: Any, head: Any) -> Any:
-        return lanes + x * v[slot, head : head + LANES].astype(np.float64)
-
-    def gather_multiply_add(lanes: Any, x: Any, v: Any, slots: Any, k: Any) -> Any:
-        weights = v[slots[k : k + LANES], 0].astype(np.float64)
-        return lanes + x[k : k + LANES].astype(np.float64) * weights
-
-    def add_squares(lanes: Any, x: Any, k: Any) -> Any:
-        return lanes + np.square(x[k : k + LANES], dtype=np.float64)
-
-    def add_lanes(a: Any, b: Any) -> Any:
-        return a + b
-
-    def sum_lanes(lanes: Any) -> Any:
-        return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-
-    def store_lanes(scores: Any, head: Any, lanes: Any) -> None:
-        scores[head : head + LANES] = lanes
+    scores[head : head + LANES] = lanes

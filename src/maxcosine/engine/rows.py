@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy
 
-from maxcosine.compiled import jit, readable
+from maxcosine.compiled import kernel, readable
 from maxcosine.engine.arithmetic import is_canonical, is_zero, pack, square_norm
 from maxcosine.engine.heads import LIMITS
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 UNKNOWN = np.empty(0)
 """Instead of square norms: none is known."""
@@ -29,6 +31,13 @@ class SlotRows(NamedTuple):
     @property
     def dtype(self) -> np.dtype:
         return self.data.dtype
+
+
+def csr_array(*arguments: Any, **options: Any) -> scipy.sparse.csr_array:
+    """SciPy's, which is imported with the first: commands do without it."""
+    import scipy.sparse
+
+    return scipy.sparse.csr_array(*arguments, **options)
 
 
 def is_sparse(X: Any) -> bool:
@@ -50,7 +59,7 @@ def csr_arrays(X: Any) -> tuple[Any, Any, Any]:
     return readable(X.indptr.astype(np.int64, copy=False)), slots, readable(X.data)
 
 
-@jit
+@kernel
 def _pack(x: Any, indptr: Any, indices: Any, data: Any) -> None:
     pack(x, np.arange(len(x)), indptr, indices, data)
 
@@ -61,10 +70,10 @@ def packed(X: np.ndarray, dtype: np.dtype) -> scipy.sparse.csr_array:
     # One more than there are values: what is written and not kept may come last.
     indptr, indices, data = np.zeros(len(X) + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n + 1, dtype)
     _pack(np.ascontiguousarray(X), indptr, indices, data)
-    return scipy.sparse.csr_array((data[:n], indices[:n], indptr), shape=X.shape)
+    return csr_array((data[:n], indices[:n], indptr), shape=X.shape)
 
 
-@jit
+@kernel
 def _is_canonical(indptr: Any, slots: Any, n_columns: int) -> bool:
     for row in range(len(indptr) - 1):  # noqa: SIM110, Numba knows no generators
         if not is_canonical(slots[indptr[row] : indptr[row + 1]], n_columns):
@@ -108,7 +117,7 @@ def _not_csr(X: Any) -> ValueError:
     )
 
 
-@jit
+@kernel
 def _first_bad_row(indptr: Any, data: Any, low: float, high: float) -> int:
     for row in range(len(indptr) - 1):
         x = data[indptr[row] : indptr[row + 1]]

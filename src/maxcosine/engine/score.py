@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, jit, readable
+from maxcosine.compiled import borrow, helper, kernel, readable
 from maxcosine.engine.arithmetic import BLOCK_VALUES, pack, score_all
 from maxcosine.engine.heads import Heads
 from maxcosine.engine.native import prefetch
@@ -35,7 +35,7 @@ def factors_of(table: Any, averaging: bool, as_points: bool, factors: Any) -> No
             factors[1, column] = 1.0 / (rounds * unit)
 
 
-@jit
+@kernel
 def score_rows(
     indptr: Any, indices: Any, data: Any, constant: float, as_points: bool, heads: Any, out: Any
 ) -> None:
@@ -67,7 +67,7 @@ def score_rows(
             out[row, column] = score
 
 
-@jit
+@kernel
 def score_dense(x: Any, constant: float, as_points: bool, heads: Any, out: Any) -> None:
     """`score_rows` for a dense array, packed block by block into sparse rows."""
     n_columns = x.shape[1]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, inline, jit, not_literally
+from maxcosine.compiled import borrow, helper, inline, kernel, not_literally
 from maxcosine.engine.arithmetic import (
     BLOCK_VALUES,
     add_debt,
@@ -113,7 +113,7 @@ def predict(scores: Any, bias: Any, constant: float, table: Any, joint: bool, ca
     return best
 
 
-@jit
+@kernel
 def sweep(
     indptr: Any,
     indices: Any,
@@ -228,7 +228,16 @@ def sweep(
     return len(order), FINISHED, 0
 
 
-@jit
+@helper
+def _taken(values: Any, rows: Any) -> Any:
+    """values[rows], which Numba would write so that it can tell of rows that do not exist."""
+    taken = np.empty(len(rows), values.dtype)
+    for k in range(len(rows)):
+        taken[k] = values[rows[k]]
+    return taken
+
+
+@kernel
 def sweep_dense(
     x: Any,
     order: Any,
@@ -255,16 +264,16 @@ def sweep_dense(
             data,
             np.empty(0),
             np.arange(len(block)),
-            codes[block],
-            weights[block] if len(weights) > 0 else weights,
+            _taken(codes, block),
+            _taken(weights, block) if len(weights) > 0 else weights,
             found,
             not_literally(False),
             constant,
             limits,
             heads,
         )
-        if len(predicted) > 0:
-            predicted[block[:done]] = found[:done]
+        for k in range(done if len(predicted) > 0 else 0):
+            predicted[block[k]] = found[k]
         if fault != FINISHED:
             return start + done, fault, head
     return len(order), FINISHED, 0

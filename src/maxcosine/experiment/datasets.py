@@ -152,15 +152,6 @@ def load(name: str, folder: Path | None = None, *, progress: Progress | None = N
     return found
 
 
-def cache_folder() -> Path:
-    """Where sets that were fetched are kept."""
-    if own := os.environ.get("MAXCOSINE_CACHE"):
-        return Path(own).expanduser()
-    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # A relative path there is to be ignored, says the XDG specification.
-    return (shared if shared.is_absolute() else Path.home() / ".cache") / "maxcosine"
-
-
 def _digits() -> Dataset:
     import sklearn.datasets
 
@@ -360,7 +351,7 @@ def _given(name: str, folder: Path, tried: list[str]) -> Dataset | None:
 
 def _kept(name: str, tried: list[str]) -> Dataset | None:
     """From the cache, or where Debian's package puts it."""
-    places = [("cache", cache_folder() / name)]
+    places = [("cache", files.user_cache() / name)]
     if name == "fashion":
         places.append((f"Debian package {DEBIAN_PACKAGE}", DEBIAN_FOLDER))
     for source, place in places:
@@ -400,7 +391,7 @@ def _fetched(name: str, tried: list[str], progress: Progress | None) -> Dataset 
                     _store(name, file, raw)
                     missing.remove(file)
             if not missing:
-                return _read(name, _find(cache_folder() / name), source)
+                return _read(name, _find(files.user_cache() / name), source)
             tried.append(f"{source}: lacks {', '.join(missing)}")
         except (_Failed, BadFile, OSError) as problem:
             tried.append(f"{source}: {problem}")
@@ -418,7 +409,7 @@ def _missing(name: str) -> list[str]:
     """The files that the cache does not have, or not as they should be."""
     missing = list(FILES)
     with suppress(BadFile):
-        for file, path in _find(cache_folder() / name).items():
+        for file, path in _find(files.user_cache() / name).items():
             with suppress(BadFile):
                 _check_sha256(name, file, _content(path), path)
                 missing.remove(file)
@@ -434,7 +425,7 @@ def _store(name: str, file: str, raw: Any) -> None:
             f"sent something else as {file}: {len(content):,} bytes that begin with {bytes(content[:16])!r}, "
             f"SHA-256 {found} instead of {expected}"
         )
-    path = cache_folder() / name / file
+    path = files.user_cache() / name / file
     try:
         files.write(path, bytes(content))
     except OSError as problem:

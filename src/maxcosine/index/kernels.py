@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxcosine.compiled import borrow, inline, jit, jit_holding_lock
+from maxcosine.compiled import borrow, inline, jit_holding_lock, kernel
 from maxcosine.index.native import (
     CURSOR_LENGTH,
     KEY,
@@ -227,7 +227,7 @@ def slot_if_first(table: Any, key: Any) -> Any:
     return np.int32(slot | (np.int32(found) - np.int32(1)))
 
 
-@jit
+@kernel
 def find_ids(
     table: Any, count: int, grow: bool, first: int, ids: Any, data: Any, slots: Any
 ) -> tuple[Any, int, bool]:
@@ -276,7 +276,7 @@ def find_ids(
     return len(ids), count, False
 
 
-@jit
+@kernel
 def find_names(
     table: Any, count: int, grow: bool, first: int, letters: int, starts: Any, data: Any, slots: Any
 ) -> tuple[Any, int, bool]:
@@ -399,7 +399,7 @@ def map_dict(
     return FINISHED, end, count
 
 
-@jit
+@kernel
 def place_ids(table: Any, count: int) -> None:
     """Put the first `count` ids into empty places."""
     table = borrow_all(table)
@@ -417,7 +417,7 @@ def words_of(header: Any) -> Any:
     return 1 + (np.int64(header & _SIZE) + _WORD - 1) // _WORD
 
 
-@jit
+@kernel
 def place_names(table: Any, count: int) -> None:
     """Put the first `count` names into empty places; the words of all others are free."""
     table = borrow_all(table)
@@ -429,7 +429,7 @@ def place_names(table: Any, count: int) -> None:
     table.numbers[TAKEN] = record
 
 
-@jit
+@kernel
 def spans(table: Any, starts: Any, stops: Any) -> None:
     """Where the letters of each name begin and end, in bytes."""
     record = 0

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from maxcosine import files
-from maxcosine.compiled import readable
 from maxcosine.stream.parsed import MARGIN, MESSAGES, NO_LABEL
 from maxcosine.stream.rows import Rows, taken
 from maxcosine.stream.source import STANDARD_INPUT, Place, Source, StreamError, sizes
@@ -669,7 +668,16 @@ def _own(array: Any) -> np.ndarray:
 
     Rows may be sorted in place: the memory of a batch just read is nobody else's, whatever pyarrow says.
     """
-    return readable(_numbers(array))
+    numbers = _numbers(array)
+    return numbers if numbers.flags.writeable else np.asarray(_Writable(numbers))
+
+
+class _Writable:
+    """The memory of an array, without the word that it is not to be written to."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.owner = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
 def _numbers(array: Any) -> np.ndarray:

@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy
 
+from maxcosine.engine import csr_array
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
 from maxcosine.stream.ahead import Ahead
@@ -23,6 +23,9 @@ from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
 from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, Span, StreamError
 from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, square_norms, tidied
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 FORMATS: dict[str, Callable[..., Parsed]] = {"svmlight": svmlight.parse, "vw": vw.parse}
 ON_BAD = ("error", "skip")
@@ -196,7 +199,7 @@ class Stream:
                 self.index = FeatureIndex("names" if rows.names is not None else "ids")
             rows = self.mapped(rows, self.index)
             columns, n_columns = rows.columns, len(self.index)
-        X = scipy.sparse.csr_array((len(rows), n_columns), dtype=rows.data.dtype)
+        X = csr_array((len(rows), n_columns), dtype=rows.data.dtype)
         X.indptr, X.indices, X.data = rows.indptr.astype(np.int32), columns.view(np.int32), rows.data
         X.has_canonical_format = X.has_sorted_indices = False
         X.sort_indices()

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline
-from maxcosine.index.native import word_at
-from maxcosine.stream.numbers import COLON, SPACE, U, count_bits, trailing_zeros
+from maxcosine.index.native import count_bits, trailing_zeros, word_at
+from maxcosine.stream.numbers import COLON, SPACE, U
 
 SEGMENT = 8192
 """Bytes whose marks are found together; with them, they fit into the first-level cache."""

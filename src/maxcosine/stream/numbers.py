@@ -13,17 +13,12 @@ lies, and nearly always which is nearer [2]. If not, the comparison is made with
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.cpython.unsafe.numbers import leading_zeros as leading_zeros
-from numba.cpython.unsafe.numbers import trailing_zeros as trailing_zeros
-from numba.extending import intrinsic
 
-from maxcosine.compiled import JIT_ENABLED, helper, inline
-from maxcosine.index.native import word_at
+from maxcosine.compiled import helper, inline
+from maxcosine.index.native import leading_zeros, trailing_zeros, word_at
 
 U = np.uint64
 
@@ -56,42 +51,6 @@ _HUGE_EXPONENT = 10**17
 _DIGITS_COMPARED = 800
 _LIMBS = 256
 _LIMB_BITS, _LIMB = U(32), U(2**32 - 1)
-
-
-@intrinsic
-def put_word(typingctx: Any, address: Any, word: Any) -> Any:
-    """Write eight bytes to an address."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        builder.store(args[1], builder.inttoptr(args[0], args[1].type.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(address, word), codegen
-
-
-@intrinsic
-def count_bits(typingctx: Any, word: Any) -> Any:
-    """How many bits are set."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return word(word), codegen
-
-
-if not JIT_ENABLED:
-
-    def count_bits(word: Any) -> Any:
-        return U(int(word).bit_count())
-
-    def put_word(address: Any, word: Any) -> None:
-        ctypes.c_uint64.from_address(int(address)).value = int(word)
-
-    def trailing_zeros(word: Any) -> Any:
-        return U((int(word) & -int(word)).bit_length() - 1 if word else 64)
-
-    def leading_zeros(word: Any) -> Any:
-        return U(64 - int(word).bit_length())
 
 
 def _power_of_five(power: int) -> tuple[int, int]:

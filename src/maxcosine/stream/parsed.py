@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, inline, jit, lengthened
+from maxcosine.compiled import borrow, helper, inline, kernel, lengthened
+from maxcosine.index.native import leading_zeros, trailing_zeros
 from maxcosine.stream.marks import room_for_marks
-from maxcosine.stream.numbers import COLON, SPACE, U, leading_zeros, read_number, trailing_zeros, word_of
+from maxcosine.stream.numbers import COLON, SPACE, U, read_number, word_of
 
 PADDING = 64
 """How many zero bytes follow a block in memory."""
@@ -390,7 +391,7 @@ def _code_of(labels: Any, count: Any, text: Any, start: Any, stop: Any, key: Any
     return count
 
 
-@jit
+@kernel
 def _place_labels(places: Any, hashes: Any, count: int) -> None:
     """Put the first tokens, which are all different, into empty places."""
     mask = U(len(places) - 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, inline, jit
+from maxcosine.compiled import borrow, helper, inline, kernel
 from maxcosine.stream.marks import borrow_marks, find_marks
 from maxcosine.stream.numbers import (
     COLON,
@@ -227,7 +227,7 @@ def _read_features(
         p = stop + U(1) if short else stop
 
 
-@jit
+@kernel
 def _read_lines(
     text: Any,
     n: Any,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, inline, jit
+from maxcosine.compiled import borrow, helper, inline, kernel
 from maxcosine.engine.arithmetic import square_norm
 
 NORMALIZE = (None, "l2")
@@ -92,7 +92,7 @@ def sort_and_add_up(columns: Any, data: Any, start: Any, stop: Any, end: Any) ->
     return end
 
 
-@jit
+@kernel
 def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool) -> None:
     """Add up the values of a feature that comes twice in a row, drop zeros, and transform, in place.
 
@@ -146,7 +146,7 @@ def tidied(
     return indptr, columns[: indptr[-1]], data[: indptr[-1]]
 
 
-@jit
+@kernel
 def _measure(indptr: Any, data: Any, squares: Any) -> None:
     indptr, data, squares = borrow(indptr), borrow(data), borrow(squares)
     for row in range(len(indptr) - 1):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.compiled import borrow, helper, inline, jit
-from maxcosine.index.native import word_at
-from maxcosine.stream.numbers import COLON, U, put_word, read_short_number
+from maxcosine.compiled import borrow, helper, inline, kernel
+from maxcosine.index.native import put_word, word_at
+from maxcosine.stream.numbers import COLON, U, read_short_number
 from maxcosine.stream.parsed import (
     APOSTROPHE,
     AT,
@@ -232,7 +232,7 @@ def _read_features(
             names.starts[feature] = letter
 
 
-@jit
+@kernel
 def _read_lines(
     text: Any,
     n: Any,
