@@ -202,7 +202,7 @@ class _Member:
         self.row, self.state = heads.table[head], heads.arrays.state[head]
         self.unit = self.row["coef_v"]
         self.slack = self.row["slack_v"] / self.unit if self.unit > 0.0 else 0.0
-        self.norm = heads.norm[head]
+        self.norm = heads.proven().norm[head]
         self.average = False
 
     def averaged(self) -> _Member:
@@ -210,7 +210,7 @@ class _Member:
         self.average = True
         self.unit = self.row["sum_coef"]
         self.slack = self.row["sum_slack"] / self.unit
-        self.norm = self.heads.averaged_norm[0 if self.heads.joint else self.sources[0][0]]
+        self.norm = self.heads.averaged_proven().norm[0 if self.heads.joint else self.sources[0][0]]
         return self
 
     def column(self, position: int, n_features: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.certificate import Certificate, Merge
-from maxcosine.engine import Heads, csr_array, joint, learn, norms, one_vs_rest, score
+from maxcosine.engine import Heads, Proven, csr_array, joint, learn, norms, one_vs_rest, score
 from maxcosine.engine.learn import NOT_PREDICTED, UNWEIGHTED
 from maxcosine.example import OneByOne
 from maxcosine.features import Features, plain_dict
@@ -310,29 +310,15 @@ class Model:
         """What is proven so far, of the hypothesis that predictions are made with."""
         if "certificate" not in self._read:
             heads = self.heads
-            last = heads.coef_sum, heads.norm, heads.bound, heads.rounding
-            certificate = self._certificate(*last, None)
+            certificate = self._certificate(heads.proven(), None)
             if heads.average:
-                averaged = (
-                    heads.averaged_coef_sum,
-                    heads.averaged_norm,
-                    heads.averaged_bound,
-                    heads.averaged_rounding,
-                )
-                certificate = self._certificate(*averaged, certificate)
+                certificate = self._certificate(heads.averaged_proven(), certificate)
             self._read["certificate"] = certificate
         return self._read["certificate"]  # type: ignore[no-any-return]
 
-    def _certificate(
-        self,
-        coef_sum: np.ndarray,
-        norm: np.ndarray,
-        bound: np.ndarray,
-        rounding: np.ndarray,
-        last: Certificate | None,
-    ) -> Certificate:
+    def _certificate(self, proven: Proven, last: Certificate | None) -> Certificate:
         table = self.heads.table
-        best_bound = np.maximum(table["best_bound"], bound)
+        best_bound = np.maximum(table["best_bound"], proven.bound)
         if last is not None:
             best_bound = np.maximum(best_bound, last.best_bound)
         since = np.where(table["since"] < 0, table["seen"], table["since"])
@@ -344,11 +330,11 @@ class Model:
 
         return Certificate(
             rule=self.rule.name,
-            coef_sum=given(coef_sum),
-            norm=given(norm),
-            bound=given(bound),
+            coef_sum=given(proven.coef_sum),
+            norm=given(proven.norm),
+            bound=given(proven.bound),
             best_bound=given(best_bound),
-            rounding=given(rounding),
+            rounding=given(proven.rounding),
             since=given(since),
             seen=given(table["seen"] - since),
             mistakes=given(table["mistakes"]),

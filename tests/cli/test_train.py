@@ -255,7 +255,7 @@ def test_memory_does_not_grow_with_the_data(folder):
         (folder / "big.svm.gz").write_bytes(gzip.compress(text.encode() * times, 1))
         code = (
             "import re; from maxcosine.cli import app\n"
-            "try: app(['train', 'big.svm.gz', '--model', 'model'])\n"
+            "try: app()(['train', 'big.svm.gz', '--model', 'model'])\n"
             "finally: print(re.search(r'VmHWM:\\s*([0-9]+)', open('/proc/self/status').read())[1])"
         )
         ran = subprocess.run(

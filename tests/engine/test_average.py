@@ -60,7 +60,7 @@ def assert_is_explicit_mean(learner, X, codes, **options):
     # What is claimed of Lambda is less by what rounding may have done in as many writes as rows.
     exact = heads.table["sum_coef"][0] / heads.table["learnt"][0]
     assert exact == pytest.approx(coef_sum, rel=4 * len(X) * float(np.finfo(X.dtype).eps))
-    assert 0.0 < heads.averaged_coef_sum[0] <= exact
+    assert 0.0 < heads.averaged_proven().coef_sum[0] <= exact
 
 
 @every_rule

@@ -17,11 +17,11 @@ books = importlib.import_module("maxcosine.engine.books")
 def test_rescaling_by_powers_of_two_is_exact(name, dtype, exponent):
     X, codes = stream(60, 7, dtype=dtype)
     heads = taught(name, X, codes, average=True, fit_intercept=True).heads
-    before = [*heads.weights(), *heads.averaged_weights(), heads.coef_sum, heads.averaged_coef_sum]
+    before = [*heads.weights(), *heads.averaged_weights(), heads.coef_sum, heads.averaged_proven().coef_sum]
     scale = heads.table["scale"][0]
     books.rescale(heads.arrays, 0, exponent)
     assert heads.table["scale"][0] == scale * 2.0**exponent
-    after = [*heads.weights(), *heads.averaged_weights(), heads.coef_sum, heads.averaged_coef_sum]
+    after = [*heads.weights(), *heads.averaged_weights(), heads.coef_sum, heads.averaged_proven().coef_sum]
     assert [a.tobytes() for a in after] == [b.tobytes() for b in before]
 
 

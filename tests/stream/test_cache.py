@@ -499,7 +499,7 @@ def test_what_only_text_has(small, tmp_path):
 
 def run(*arguments, fails=None):
     """Run a command in this process; returns what it printed."""
-    ran = CliRunner().invoke(app, list(map(str, arguments)))
+    ran = CliRunner().invoke(app(), list(map(str, arguments)))
     if fails is None:
         assert ran.exception is None, (ran.output, ran.exception)
     else:
@@ -563,7 +563,7 @@ def test_a_training_that_was_interrupted_goes_on_from_a_cache(way, tmp_path, mon
         return learn(*arguments, **options)
 
     monkeypatch.setattr(StreamLearner, "learn", interrupted)
-    ran = CliRunner().invoke(app, [*map(str, again), "--checkpoint-every", "7"])
+    ran = CliRunner().invoke(app(), [*map(str, again), "--checkpoint-every", "7"])
     assert ran.exit_code
     assert (tmp_path / "c").exists()
     told = json.loads(run(*again, "--checkpoint-every", 7, "--resume", "--json"))
@@ -627,7 +627,7 @@ import sys
 from typer.testing import CliRunner
 from maxcosine.cli import app
 def imported(*arguments):
-    ran = CliRunner().invoke(app, arguments)
+    ran = CliRunner().invoke(app(), arguments)
     assert ran.exception is None, ran.output
     return {name for name in ("pyarrow", "pandas") if name in sys.modules}
 assert not imported("convert", "--help")

@@ -10,22 +10,16 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from inspect import cleandoc
 from typing import Annotated, NoReturn
 
 import typer
 
 from maxcosine import __version__
-from maxcosine.cli.compare import compare
-from maxcosine.cli.convert import convert
-from maxcosine.cli.evaluate import evaluate
-from maxcosine.cli.inspect import inspect
-from maxcosine.cli.merge import merge
-from maxcosine.cli.predict import predict
-from maxcosine.cli.reproduce import reproduce
-from maxcosine.cli.train import train
+
+COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce")
 
 # New objects between two searches for unreachable ones: with Python's own 700, a tenth of the start
 # of a command goes by in searching modules that have just been loaded.
@@ -37,15 +31,6 @@ MALLOC_PARAMETERS = {
     "M_MMAP_THRESHOLD": (-3, 2**25),
     "M_ARENA_MAX": (-8, 1),
 }
-
-app = typer.Typer(
-    name="maxcosine",
-    help="Single-pass linear classifiers that carry a proof.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help is there in half the time, and names no option in part
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
 def _unwrapped(docstring: str) -> str:
@@ -60,7 +45,6 @@ def _tell_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
@@ -72,20 +56,34 @@ def _options(
     pass
 
 
-def _in_short(command: Callable[..., None]) -> str:
-    """A command in half a line, as the module that it is in says it."""
-    told = (sys.modules[command.__module__].__doc__ or "").partition(": ")[2]
-    return told[:1].upper() + told[1:]
-
-
-for command in (train, predict, evaluate, inspect, compare, convert, merge, reproduce):
-    app.command(help=_unwrapped(command.__doc__ or ""), short_help=_in_short(command))(command)
+def app(*names: str) -> typer.Typer:
+    """The commands of these names; none for all of them."""
+    made = typer.Typer(
+        name="maxcosine",
+        help="Single-pass linear classifiers that carry a proof.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # plain help is there in half the time, and names no option in part
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_options)
+    for name in names or COMMANDS:
+        module = import_module(f"maxcosine.cli.{name}")
+        command = getattr(module, name)
+        # In half a line, a command is what the module that it is in says.
+        in_short = (module.__doc__ or "").partition(": ")[2]
+        made.command(help=_unwrapped(command.__doc__ or ""), short_help=in_short[:1].upper() + in_short[1:])(
+            command
+        )
+    return made
 
 
 def main() -> None:
     """Run a command, and leave at once when it has done its work."""
     gc.set_threshold(RARELY)
     _keep_memory()
+    # NumPy's threads for linear algebra, which no command uses, would be busy with waiting for work at first.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _run()
     except SystemExit as end:
@@ -113,8 +111,10 @@ def _keep_memory() -> None:
 
 def _run() -> None:
     """Run a command; what its user can mend ends in one line, not in a traceback."""
+    # To get all the others ready takes a tenth of the time of a small training.
+    named = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        app()
+        app(*named)()
     except MemoryError as error:
         # Often one id that is far larger than the others, and as many columns as that.
         _fail(

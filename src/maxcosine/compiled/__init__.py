@@ -113,7 +113,7 @@ def _note(arguments: Iterable[Any], kinds: list[Any], values: list[Any]) -> None
             if not argument.flags.c_contiguous:
                 raise TypeError("a kernel is given arrays that are C-contiguous; see readable()")
             kinds.append((argument.dtype, argument.ndim))
-            values.append(argument.__array_interface__["data"][0])
+            values.append(argument.ctypes.data)
             values += argument.shape
         elif kind in _KINDS:
             kinds.append(_KINDS[kind])

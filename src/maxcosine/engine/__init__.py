@@ -1,6 +1,6 @@
 """The engine: the only loops over examples. It owns w, its scale, norm(w)^2 and Lambda."""
 
-from maxcosine.engine.heads import Heads, joint, norms, one_vs_rest
+from maxcosine.engine.heads import Heads, Proven, joint, norms, one_vs_rest
 from maxcosine.engine.learn import BadStep, learn
 from maxcosine.engine.rows import (
     UNKNOWN,
@@ -19,6 +19,7 @@ __all__ = [
     "BadRow",
     "BadStep",
     "Heads",
+    "Proven",
     "SlotRows",
     "canonical",
     "check_indices",

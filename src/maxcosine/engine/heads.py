@@ -177,6 +177,19 @@ class Arrays(NamedTuple):
     came: Any  # by class: whether it has come
 
 
+class Proven(NamedTuple):
+    """What the certificate of hypotheses rests on, a number a head each."""
+
+    coef_sum: np.ndarray
+    """Lambda, less what rounding may have made of it."""
+    norm: np.ndarray
+    """norm(w)."""
+    bound: np.ndarray
+    """Lambda / norm(w), less what rounding may have made of it."""
+    rounding: np.ndarray
+    """How far rounding may have taken the hypotheses, relative to their norms."""
+
+
 @dataclass
 class Heads:
     """The hypotheses of one model, or of several side by side, their scalars, and their rules' states."""
@@ -389,48 +402,26 @@ class Heads:
             return self.table["sum_coef"] / self.rounds  # type: ignore[no-any-return]
         return self.table["scale"] * self.table["coef_v"]  # type: ignore[no-any-return]
 
-    @property
-    def norm(self) -> np.ndarray:
-        """norm(w) of the last hypotheses."""
-        return self.table["scale"] * self.norm_v  # type: ignore[no-any-return]
+    def proven(self) -> Proven:
+        """Of the last hypotheses. The bound is from v: w itself may underflow."""
+        norm_v = self.norm_v
+        return Proven(
+            self.coef_sum,
+            self.table["scale"] * norm_v,
+            _quotient(self.table["claim_v"], norm_v),
+            _quotient(self.table["slack_v"], norm_v),
+        )
 
-    @property
-    def bound(self) -> np.ndarray:
-        """Lambda / norm(w) of the last hypotheses, from v: w itself may underflow."""
-        return _quotient(self.table["claim_v"], self.norm_v)
-
-    @property
-    def averaged_norm(self) -> np.ndarray:
-        """norm(w) of the averaged hypotheses."""
-        return self.by_head(norms(*self.averaged_weights()))
-
-    @property
-    def averaged_bound(self) -> np.ndarray:
-        """Lambda / norm(w) of the averaged hypotheses, less what rounding may have made of it.
-
-        Their Lambda is the average of the Lambdas.
-        """
+    def averaged_proven(self) -> Proven:
+        """Of the averaged hypotheses, whose Lambda is the average of the Lambdas."""
         eps = LIMITS[self.dtype].eps
-        norm = self.averaged_norm
-        slack = self.table["sum_slack"] / self.rounds + eps * norm
-        bound = _quotient(self.table["sum_coef"] / self.rounds, norm + slack)
-        largest = _quotient(1.0, eps * self.table["radius"])
-        return np.minimum(bound, largest)  # type: ignore[no-any-return]
-
-    @property
-    def rounding(self) -> np.ndarray:
-        """How far rounding may have taken the last hypotheses, relative to their norms."""
-        return _quotient(self.table["slack_v"], self.norm_v)
-
-    @property
-    def averaged_rounding(self) -> np.ndarray:
-        """How far rounding may have taken the averaged hypotheses, relative to their norms."""
-        return _quotient(self.table["sum_slack"] / self.rounds, self.averaged_norm) + LIMITS[self.dtype].eps
-
-    @property
-    def averaged_coef_sum(self) -> np.ndarray:
-        """Lambda of the averaged hypotheses, less what rounding may have made of it."""
-        return self.averaged_bound * self.averaged_norm  # type: ignore[no-any-return]
+        norm = self.by_head(norms(*self.averaged_weights()))
+        slack = self.table["sum_slack"] / self.rounds
+        bound = np.minimum(
+            _quotient(self.table["sum_coef"] / self.rounds, norm + (slack + eps * norm)),
+            _quotient(1.0, eps * self.table["radius"]),
+        )
+        return Proven(bound * norm, norm, bound, _quotient(slack, norm) + eps)
 
     @property
     def rounds(self) -> np.ndarray:

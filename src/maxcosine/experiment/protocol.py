@@ -149,12 +149,12 @@ class Laboratory:
         if self._average:
             found[True] = self._outcome(heads, label)
         seconds = (time.perf_counter() - started) / len(self.protocol.learners)
-        runs, curves = [], {}
+        runs, curves, bounds = [], {}, heads.proven().bound
         for learner in self.protocol.learners:
             h, outcome = self._rules.index(learner.rule), found[learner.averaged]
             head = heads.table[h]
             bound = float(outcome.bound[h])
-            best = max(bound, float(heads.bound[h]), float(head["best_bound"]))
+            best = max(bound, float(bounds[h]), float(head["best_bound"]))
             run = Run(
                 rule=learner.name,
                 label=label,
@@ -189,7 +189,8 @@ class Laboratory:
     def _outcome(self, heads: Heads, label: int) -> _Outcome:
         positive = score(heads, self._test) > 0.0
         mistakes = np.count_nonzero(positive != (self.data.y_test == label)[:, None], axis=0)
-        return _Outcome(mistakes, heads.averaged_bound if heads.average else heads.bound)
+        proven = heads.averaged_proven() if heads.average else heads.proven()
+        return _Outcome(mistakes, proven.bound)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from maxcosine.stream import svmlight, vw
 from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC, Caches, are_caches
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
-from maxcosine.stream.rows import Rows
+from maxcosine.stream.rows import Rows, n_columns
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, Span, StreamError
 from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, square_norms, tidied
 
@@ -192,14 +192,14 @@ class Stream:
 
     def _matrix(self, rows: Rows) -> scipy.sparse.csr_array:
         if not self.exact:
-            n_columns = 1 << self.bits if self.bits else int(rows.columns.max(initial=0)) + 1
             columns = rows.columns
+            width = 1 << self.bits if self.bits else max(n_columns(columns), 1)
         else:
             if self.index is None:
                 self.index = FeatureIndex("names" if rows.names is not None else "ids")
             rows = self.mapped(rows, self.index)
-            columns, n_columns = rows.columns, len(self.index)
-        X = csr_array((len(rows), n_columns), dtype=rows.data.dtype)
+            columns, width = rows.columns, len(self.index)
+        X = csr_array((len(rows), width), dtype=rows.data.dtype)
         X.indptr, X.indices, X.data = rows.indptr.astype(np.int32), columns.view(np.int32), rows.data
         X.has_canonical_format = X.has_sorted_indices = False
         X.sort_indices()
@@ -304,6 +304,8 @@ class Stream:
             parsed.letters = parsed.starts = None
         parsed.indptr, parsed.ids, parsed.data = self._tidied(parsed.indptr, parsed.ids, parsed.data)
         self._leave_out_outside(parsed, block)
+        if not self.exact:
+            parsed.n_columns = 1 << self.bits if self.bits else n_columns(parsed.ids)
         return parsed
 
     def _leave_out_outside(self, parsed: Parsed, block: Block) -> None:
@@ -337,6 +339,7 @@ class Stream:
             skipped,
             parsed.named,
             parsed.squares,
+            parsed.n_columns,
         )
 
     def _pass_over(self, block: Block) -> Rows:

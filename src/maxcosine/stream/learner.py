@@ -15,7 +15,7 @@ from maxcosine.index import FeatureIndex
 from maxcosine.model import Model
 from maxcosine.rule import Rule
 from maxcosine.stream.chunks import Stream
-from maxcosine.stream.rows import Rows
+from maxcosine.stream.rows import Rows, n_columns
 from maxcosine.stream.source import StreamError
 
 
@@ -172,12 +172,10 @@ def matrix(stream: Stream, model: Model, rows: Rows, *, grow: bool) -> Any:
         assert features.index is not None
         rows = stream.mapped(rows, features.index, grow=grow)
     else:
-        n_columns = rows.n_columns
-        if n_columns is None:
-            n_columns = int(rows.columns.max(initial=0)) + 1 if len(rows.columns) else 0
-        if n_columns > features.n_features:
+        width = n_columns(rows.columns) if rows.n_columns is None else rows.n_columns
+        if width > features.n_features:
             if grow:
-                _widen(features, n_columns)
+                _widen(features, width)
             else:
                 rows = _within(rows, features.n_features)
         if features.index is not None:

@@ -110,6 +110,8 @@ class Parsed:
     """Hashed columns as they came, and the letters and beginnings of their names, if those are kept."""
     squares: np.ndarray | None = None
     """The square norm of each row, if it was asked for."""
+    n_columns: int | None = None
+    """One more than the highest column, if it was asked for."""
 
 
 def padded(content: bytes) -> np.ndarray:

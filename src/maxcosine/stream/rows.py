@@ -57,6 +57,11 @@ class Rows:
         )
 
 
+def n_columns(columns: np.ndarray) -> int:
+    """One more than the highest column."""
+    return int(columns.max()) + 1 if len(columns) else 0
+
+
 def taken(rows: Rows, kept: np.ndarray) -> Rows:
     """Some of the rows."""
     if kept.all():
