@@ -119,6 +119,39 @@ def vw_line(draw):
 LINES = {"svmlight": svmlight_line(), "vw": vw_line()}
 
 
+# Features as most are written, which are read eight at a time, and what is nearly one of them
+
+PLAIN_IDS = st.integers(1, 8).flatmap(lambda n: st.integers(0, 10**n - 1).map(lambda k: f"{k:0{n}}"))
+PLAIN_NUMBERS = st.one_of(
+    st.from_regex(r"-?[0-9]{1,7}", fullmatch=True),
+    st.from_regex(r"-?[0-9]{0,5}\.[0-9]{1,2}", fullmatch=True),
+    st.from_regex(r"-?[0-9]\.[0-9]{1,7}", fullmatch=True),
+    st.from_regex(r"-?[0-9]{1,6}\.", fullmatch=True),
+)
+NEARLY_PLAIN = st.one_of(
+    st.builds("{}:{}".format, IDS, FLOATS),
+    st.builds("{}:{}".format, PLAIN_IDS, st.from_regex(r"[-+]?[0-9.]{0,10}", fullmatch=True)),
+    st.builds("{}:{}".format, PLAIN_IDS, st.text("0123456789.-+eE:#x\t\r", max_size=10)),
+    st.builds("{}:{}".format, st.text("0123456789.-:/", max_size=9), PLAIN_NUMBERS),
+    st.sampled_from(["1:.", "1:-", "1:-.", "1:", ":1", "1", ":", "123456789:1", "1:1.2.3", "1:0.1234567\t"]),
+)
+
+
+@st.composite
+def many_features(draw):
+    parts = draw(st.lists(st.builds("{}:{}".format, PLAIN_IDS, PLAIN_NUMBERS), min_size=8, max_size=30))
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))), draw(NEARLY_PLAIN))
+    line = f"{draw(st.sampled_from(['-1', '+1', 'a label']))} " + " ".join(parts)
+    return line + draw(st.sampled_from(["", " ", "\t", " # a comment"])) + draw(ENDS)
+
+
+@few(500)
+@given(lines=st.lists(many_features(), min_size=2, max_size=3), mode=st.sampled_from(MODES))
+def test_features_that_are_read_eight_at_a_time(lines, mode):
+    check("svmlight", "".join(lines).encode(), mode)
+
+
 @each_format
 @few(150)
 @given(data=st.data())

@@ -66,7 +66,8 @@ class Marks(NamedTuple):
     flags: Any
     at: Any
     state: Any
-    """Which mark is next, and how many there are."""
+    """Which mark is next, and how many there are. How many features are to be read one by one, and how many
+    it will be the next time."""
 
 
 @inline
@@ -76,4 +77,6 @@ def borrow_marks(marks: Any) -> Any:
 
 def room_for_marks() -> Marks:
     """Room for the marks of a segment, of which none is found yet."""
-    return Marks(np.empty(SEGMENT, np.uint8), np.empty(MOST_MARKS, np.uint64), np.zeros(2, np.uint64))
+    return Marks(
+        np.empty(SEGMENT, np.uint8), np.empty(MOST_MARKS, np.uint64), np.array([0, 0, 0, 1], np.uint64)
+    )

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, kernel
 from maxcosine.stream.marks import borrow_marks, find_marks
+from maxcosine.stream.native import READ, read_eight
 from maxcosine.stream.numbers import (
     COLON,
     MINUS,
@@ -67,6 +68,7 @@ _FIRST_BYTE = U(0xFF)
 _QUERY = U(int.from_bytes(b"qid:", "little"))
 _FOUR_BYTES = U(2**32 - 1)
 _COLUMN_SIZE, _MOST_COLUMNS = 4, U(2**28)
+_AT_ONCE, _MOST_ALONE = 8, 256
 
 
 def parse(
@@ -140,7 +142,7 @@ def _read_plain_features(
     features there are then.
     """
     hashed_from = U(1) << bits
-    at, k, count = marks.at, marks.state[0], marks.state[1]
+    at, k, count, alone, patience = marks.at, marks.state[0], marks.state[1], marks.state[2], marks.state[3]
     while k < count and at[k] < p:
         k += U(1)
     while p >= U(8) and is_blank(text[p]):
@@ -148,6 +150,20 @@ def _read_plain_features(
             k, count = U(0), find_marks(text, p, n, marks.flags, at)
             if count < U(3) or at[0] != p:
                 break
+        if alone > U(0):
+            alone -= U(1)
+        elif k + U(2 * _AT_ONCE) < count:
+            found = read_eight(text, at, k, ids, data, feature)
+            if found == READ:
+                if bits:
+                    for i in range(feature, feature + U(_AT_ONCE)):
+                        if U(ids[i]) >= hashed_from:
+                            ids[i] = column_of(mix(U(ids[i])), bits)
+                feature += U(_AT_ONCE)
+                k += U(2 * _AT_ONCE)
+                p, patience = at[k], U(_AT_ONCE)
+                continue
+            alone, patience = patience, min(U(2) * patience, U(_MOST_ALONE))
         colon, stop = at[k + U(1)], at[k + U(2)]
         n_digits, n_decimals = colon - p - U(1), stop - colon - U(3)
         number, is_number = last_digits(text, colon, n_digits)
@@ -172,7 +188,7 @@ def _read_plain_features(
         data[feature] = value
         feature += U(1)
         p, k = stop, k + U(2)
-    marks.state[0], marks.state[1] = k, count
+    marks.state[0], marks.state[1], marks.state[2], marks.state[3] = k, count, alone, patience
     return p, feature
 
 
