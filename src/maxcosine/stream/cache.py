@@ -43,8 +43,8 @@ VERSION = 1
 KINDS = ("columns", "ids", "names")
 DTYPES = ("float32", "float64")
 MOST_BITS = 31
-VALUES_A_BATCH = 1 << 18
-"""Rows are written together until they have so many: with their columns, 2 MB."""
+VALUES_A_BATCH = 1 << 19
+"""Rows are written together until they have so many: with their columns, 4 MB."""
 BATCHES_AHEAD = 2
 """So many are read while one is learnt from."""
 
@@ -465,7 +465,7 @@ class CacheReader:
                     if expected != str(checksum).encode():
                         raise _Wrong(f"the checksum of batch {k + 1:,}, which begins here, is not as written")
                 rows = _rows(found, self.header)
-                labels = found.column("label").dictionary_encode()
+                labels = _encoded(found.column("label"))
                 rows.codes = np.where(_present(labels.indices), _numbers(labels.indices), -1)
                 return _Batch(rows, labels.dictionary.to_pylist(), outside(rows))
         except _Wrong as wrong:
@@ -644,6 +644,16 @@ def _lists(column: Any) -> tuple[np.ndarray, Any]:
     """Where lists begin, and what is in them."""
     offsets = _numbers(column.offsets)
     return offsets.astype(np.int64) - int(offsets[0]), column.values[offsets[0] : offsets[-1]]
+
+
+def _encoded(column: Any) -> Any:
+    """Texts as positions among the different ones, in their order."""
+    try:
+        # What `dictionary_encode` calls, once pyarrow has spent 50 ms on writing its documentation.
+        from pyarrow._compute import call_function
+    except ImportError:
+        return column.dictionary_encode()
+    return call_function("dictionary_encode", [column])
 
 
 def _weights(column: Any) -> np.ndarray | None:

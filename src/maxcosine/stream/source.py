@@ -20,7 +20,7 @@ import numpy as np
 from maxcosine.stream.parsed import PADDING
 
 STANDARD_INPUT = "-"
-BLOCK_BYTES = 2 << 20
+BLOCK_BYTES = 4 << 20
 LONGEST_LINE = 16 << 20
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
