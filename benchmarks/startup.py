@@ -11,7 +11,7 @@ from typing import Any
 
 PROCESS = """
 import json, time
-import numpy, scipy.sparse, sklearn.linear_model, numba
+import numpy, scipy.sparse, sklearn.linear_model
 started = time.perf_counter()
 import maxcosine
 from maxcosine import OnlineClassifier

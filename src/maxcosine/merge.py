@@ -21,7 +21,7 @@ from maxcosine.certificate import Merge
 from maxcosine.engine import Heads
 from maxcosine.engine.heads import LIMITS
 from maxcosine.features import union
-from maxcosine.model import Model, different
+from maxcosine.model import Model, distinct
 
 M = TypeVar("M")
 
@@ -124,7 +124,7 @@ def nearest_point(gram: np.ndarray) -> np.ndarray:
 
 def _merge(models: Sequence[Model], how: str, weights: np.ndarray) -> Model:
     first = models[0]
-    classes = different(np.concatenate([model.classes for model in models]))
+    classes = distinct(np.concatenate([model.classes for model in models]))
     features, slots = union([model.features for model in models])
     merged = Model.create(
         first.rule,

@@ -165,7 +165,7 @@ class Model:
             self._add_classes(labels, waiting=waiting)
 
     def _add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
-        classes = different(np.concatenate([self.classes, labels]))
+        classes = distinct(np.concatenate([self.classes, labels]))
         layout = _layout(len(classes), self.multiclass)
         known, came = self._labels, self.heads.arrays.came
         self.heads.rearrange(layout, self.columns_for(classes), waiting=waiting)
@@ -364,7 +364,7 @@ class Model:
         )
 
 
-def different(labels: np.ndarray) -> np.ndarray:
+def distinct(labels: np.ndarray) -> np.ndarray:
     """The different labels, sorted: `np.unique` without its import of `numpy.ma`, a twentieth of a start."""
     ordered = np.sort(labels)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered

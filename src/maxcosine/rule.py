@@ -177,8 +177,10 @@ class Rule:
         adapter = self._adapter(helper(self.function))
         if not JIT_ENABLED:
             return adapter
+        # What the machine code depends on beside the function: how its arguments are put together.
+        key = f"{self._adapter_source}, {list(self.params)}" if self.builtin else None
         try:
-            callback = compile_callback(adapter, cached=self.builtin, **STEP_SIGNATURE)
+            callback = compile_callback(adapter, key=key, **STEP_SIGNATURE)
         except Exception as error:  # Numba has many, not all of one family
             raise TypeError(
                 f"rule {self.name!r} could not be compiled. A rule may use numbers, its state and "
@@ -196,12 +198,9 @@ class Rule:
     def builtin(self) -> bool:
         return self.function.__module__.startswith("maxcosine.rules.")
 
-    def _adapter(self, step: Step) -> Callable[..., None]:
-        """A function of STEP_SIGNATURE that calls `step` with its tuples.
-
-        Written as source, as namedtuple does it, because its length depends on the fields; it
-        claims the rule's own file, where the disk cache then looks for it.
-        """
+    @property
+    def _adapter_source(self) -> str:
+        """Written as source, as namedtuple does it, because its length depends on the fields."""
         state = "".join(f"state[{i}], " for i in range(len(self.state)))
         params = "".join(f"params[{i}], " for i in range(len(self.params)))
         names = [f"s{i}" for i in range(len(self.state))]
@@ -209,7 +208,7 @@ class Rule:
         store = "".join(f"    state[{i}] = {name}\n" for i, name in enumerate(names))
         # No NaN may enter a model by way of the state: refused as a step that is none.
         finite = " and ".join([f"abs({name}) < inf" for name in names] or ["True"])
-        source = (
+        return (
             f"def {self.function.__name__}_adapter(margin, sq_w, sq_x, coef_sum, state, params, move):\n"
             f"    keep, add, after = step(margin, sq_w, sq_x, coef_sum,"
             f" ({state}), {f'Params({params})' if params else '()'})\n"
@@ -219,13 +218,19 @@ class Rule:
             f"        move[1] = add\n"
             f"{store}"
         )
+
+    def _adapter(self, step: Step) -> Callable[..., None]:
+        """A function of STEP_SIGNATURE that calls `step` with its tuples.
+
+        It claims the rule's own file, where errors are then looked for.
+        """
         namespace: dict[str, Any] = {
             "step": step,
             "Params": self.Params,
             "inf": math.inf,
             "__name__": self.function.__module__,
         }
-        exec(compile(source, self.function.__code__.co_filename, "exec"), namespace)
+        exec(compile(self._adapter_source, self.function.__code__.co_filename, "exec"), namespace)
         adapter: Callable[..., None] = namespace[f"{self.function.__name__}_adapter"]
         return adapter
 

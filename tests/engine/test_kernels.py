@@ -1,5 +1,6 @@
 """Kernels are compiled once, kept on disk, loaded without the compiler, and called by address."""
 
+import ctypes
 import os
 import pickle
 import threading
@@ -9,6 +10,8 @@ import pytest
 
 from maxcosine.compiled import JIT_ENABLED, Kernel, code, store
 from maxcosine.maximise import maximise
+from maxcosine.rule import rule
+from maxcosine.rules.alma import alma
 from tests.engine.kernels import Pair, fill, is_positive, sum_by_a_copy, twice, weighted
 from tests.engine.processes import run_python
 
@@ -46,6 +49,12 @@ def test_one_result_is_no_tuple(x, positive):
 def test_read_only_arrays_can_be_read():
     values = np.arange(5.0)
     values.flags.writeable = False
+    assert sum_by_a_copy(values, 5) == 10.0
+
+
+def test_arrays_in_files_can_be_read(tmp_path):
+    values = np.memmap(tmp_path / "values", np.float64, "w+", shape=5)
+    values[:] = 2.0
     assert sum_by_a_copy(values, 5) == 10.0
 
 
@@ -121,6 +130,8 @@ def stored(folder):
         lambda good: good.replace(b'"stamp": "', b'"stamp": "another'),
         lambda good: good[:-100],
         lambda good: good[:-1] + b"!",
+        lambda good: good.replace(b'"results": "?"', b'"results": "q"'),
+        lambda good: b"[]\n" + good.split(b"\n", 1)[1],
     ],
 )
 def test_files_that_are_damaged_or_stale_are_made_anew(stored, damaged):
@@ -137,13 +148,41 @@ def test_what_cannot_be_kept_is_compiled_all_the_same(folder):
 
 
 @compiled_only
-def test_settings_of_the_compiler_make_another_kernel(stored, monkeypatch):
-    before = store.stamp()
-    store.stamp.cache_clear()
-    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    after = store.stamp()
-    store.stamp.cache_clear()
-    assert after != before
+def test_settings_of_the_compiler_make_another_kernel(stored, folder, monkeypatch):
+    store._machine.cache_clear()
+    monkeypatch.setenv("NUMBA_OPT", "1")
+    assert Kernel(is_positive.py_func)(3) is True
+    store._machine.cache_clear()
+    assert len(list(folder.rglob("*.kernel"))) == 2
+
+
+@compiled_only
+def test_nobody_at_home(monkeypatch, folder):
+    """Where there is no user's folder, kernels are found beside the package."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr(store.files, "user_cache", _no_home)
+    monkeypatch.setattr(store, "_PACKAGE", folder)
+    assert Kernel(is_positive.py_func)(3) is True
+    assert len(list(folder.rglob("*.kernel"))) == 1
+
+
+def _no_home():
+    raise RuntimeError("Could not determine home directory.")
+
+
+@compiled_only
+def test_a_rule_made_of_a_built_in_function_has_machine_code_of_its_own(folder):
+    given = (0.1, 1.0, 1.0, 1.0)
+    numbers = {"alpha": 0.9, "B": 3.0, "C": 1.5}
+    for params in (dict(reversed(numbers.items())), numbers):
+        made = rule(alma.function, params=params, state=alma.state)
+        state, params = np.array(made.initial_state()), np.array(made.make_params())
+        move = np.full(2, np.nan)
+        step = ctypes.CFUNCTYPE(None, *[ctypes.c_double] * 4, *[ctypes.c_void_p] * 3)(made.entry)
+        step(*given, state.ctypes.data, params.ctypes.data, move.ctypes.data)
+        keep, add, _ = made(*given, made.initial_state(), made.make_params())
+        assert move.tolist() == pytest.approx([keep, add])
+    assert len(list(folder.rglob("*.kernel"))) == 2
 
 
 @compiled_only

@@ -131,6 +131,7 @@ PLAIN_NUMBERS = st.one_of(
 NEARLY_PLAIN = st.one_of(
     st.builds("{}:{}".format, IDS, FLOATS),
     st.builds("{}:{}".format, PLAIN_IDS, st.from_regex(r"[-+]?[0-9.]{0,10}", fullmatch=True)),
+    st.builds("{}:{}".format, PLAIN_IDS, st.from_regex(r"-?[0-9][.][0-9.]{5,7}", fullmatch=True)),
     st.builds("{}:{}".format, PLAIN_IDS, st.text("0123456789.-+eE:#x\t\r", max_size=10)),
     st.builds("{}:{}".format, st.text("0123456789.-:/", max_size=9), PLAIN_NUMBERS),
     st.sampled_from(["1:.", "1:-", "1:-.", "1:", ":1", "1", ":", "123456789:1", "1:1.2.3", "1:0.1234567\t"]),

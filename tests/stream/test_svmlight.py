@@ -233,6 +233,40 @@ def test_features_of_every_kind_wherever_they_lie(features, bits):
     assert found.faults
 
 
+SEVEN = b" ".join(b"%d:0.5" % k for k in range(7))
+
+
+@pytest.mark.parametrize("minus", [b"", b"-"])
+@pytest.mark.parametrize(
+    "token",
+    b"1..234567 1.2.34567 1.234.567 1.234567. 1..23456 1.234.56 1.23456. 1..2 ..1 1.2. .1.2 12.3.4".split(),
+)
+def test_a_second_point_is_no_number(token, minus):
+    """Among eight features that are read at once."""
+    found = read(b"the-first 1:1\n1 " + SEVEN + b" 9:" + minus + token + b" " + SEVEN + b"\n")
+    assert [fault.code for fault in found.faults] == [parsed.NOT_A_NUMBER]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"12345678" + b" " * 17, b"abcdefgh" + b" 1:1" * 8 + b" " * 17 + b"\n", b"abcdefgh" + b" :" * 9 + b" "],
+)
+def test_eight_that_are_none_fit_into_what_is_there_for_features(content, monkeypatch):
+    """Nothing is written behind the arrays, though so few letters can be no eight features."""
+    guarded = []
+
+    def with_guards(shape, dtype=float):
+        longer = np.full(int(np.prod(shape)) + 64, 77, dtype)
+        guarded.append((longer, int(np.prod(shape))))
+        return longer[: guarded[-1][1]].reshape(shape)
+
+    block = padded(content)
+    monkeypatch.setattr(np, "empty", with_guards)
+    parse(block, bits=0, dtype=np.float32, stop_at_fault=False, columns=True)
+    assert len(guarded) > 5
+    assert all((array[n:] == 77).all() for array, n in guarded)
+
+
 def test_blocks_side_by_side():
     blocks = [padded(b"".join(b"%d %d:%d\n" % (j, k, j) for k in range(many(5_000)))) for j in range(8)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -82,7 +82,7 @@ def main() -> None:
     """Run a command, and leave at once when it has done its work."""
     gc.set_threshold(RARELY)
     _keep_memory()
-    # NumPy's threads for linear algebra, which no command uses, would be busy with waiting for work at first.
+    # NumPy's threads for linear algebra would at first be busy with waiting for work, and there is little.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _run()

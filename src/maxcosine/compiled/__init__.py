@@ -32,7 +32,7 @@ def lengthened(n: int) -> int:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-JIT_ENABLED = not int(os.environ.get("NUMBA_DISABLE_JIT") or 0)
+JIT_ENABLED = os.environ.get("NUMBA_DISABLE_JIT", "") in ("", "0")
 
 # error_model="numpy": a division by zero gives an infinity for the engine to refuse, not an
 # exception inside a loop that has let go of the interpreter lock. No fastmath: results are
@@ -118,7 +118,7 @@ def _note(arguments: Iterable[Any], kinds: list[Any], values: list[Any]) -> None
     """Write down of which kind arguments are, and what compiled code is told of each."""
     for argument in arguments:
         kind = type(argument)
-        if kind is np.ndarray:
+        if isinstance(argument, np.ndarray):
             if not argument.flags.c_contiguous:
                 raise TypeError("a kernel is given arrays that are C-contiguous; see readable()")
             kinds.append((argument.dtype, argument.ndim))
@@ -262,15 +262,20 @@ class Callback(NamedTuple):
     """What the machine code lives as long as, if not as long as the process."""
 
 
-def compile_callback(function: Callable[..., Any], *, cached: bool, doubles: int, pointers: int) -> Callback:
-    """Compile a function that is given so many doubles, and then so many pointers to doubles."""
+def compile_callback(
+    function: Callable[..., Any], *, key: str | None, doubles: int, pointers: int
+) -> Callback:
+    """Compile a function that is given so many doubles, and then so many pointers to doubles.
+
+    It is kept on disk if there is a key, which tells it from others of its name.
+    """
     signature = "d" * doubles + "p" * pointers
-    if not cached:
+    if key is None:
         owner = _compiler().compile_c_function(function, signature)
         return Callback(owner.address, owner)
     compiled = store.found_or_made(
         f"{function.__module__}.{function.__name__}",
-        signature,
+        f"{signature} {key}",
         lambda: _compiler().compile_callback(function, signature),
     )
     return Callback(code.load(compiled.code))

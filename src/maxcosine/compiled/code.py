@@ -24,13 +24,11 @@ _HEADER = struct.Struct("<4s12sHHIQQQIHHHHHH")
 _MAGIC, _RELOCATABLE, _X86_64 = b"\x7fELF", 1, 62
 _SYMBOL_TABLE, _RELOCATIONS, _UNWINDING = 2, 4, 0x70000001
 _WRITABLE, _ALLOCATED = 1, 2
-_UNDEFINED, _SPECIAL = 0, 0xFF00  # from here on, a symbol lies in no section
+_UNDEFINED = 0  # the section of what others define
 _ADDRESS = 1  # the relocation that writes out an address, in 64 bits
 
 # Functions of C that Numba calls by names of its own.
 _IN_C = {"numba_ldexp": "ldexp", "numba_frexp": "frexp"}
-
-_loaded: list[Any] = []  # code stays until the process ends
 
 
 def load(code: bytes) -> int:
@@ -91,7 +89,7 @@ def _load_elf(code: bytes) -> int | None:
         if section.flags & _ALLOCATED and section.kind != _UNWINDING:
             if section.flags & _WRITABLE and section.size:
                 return None
-            places[k] = size = -(-size // section.alignment) * section.alignment
+            places[k] = size = -(-size // max(section.alignment, 1)) * max(section.alignment, 1)
             size += section.size
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -107,11 +105,12 @@ def _load_elf(code: bytes) -> int | None:
         start = names + symbol.name
         return code[start : code.index(b"\0", start)].decode()
 
+    known = {_UNDEFINED, *places}
     for section in sections:
         if section.kind == _RELOCATIONS and section.info in places:
             for relocation in _records(_Relocation, code, section.offset, section.size):
                 symbol = symbols[relocation.symbol]
-                if relocation.kind != _ADDRESS or symbol.section >= _SPECIAL:
+                if relocation.kind != _ADDRESS or symbol.section not in known:
                     return None
                 if symbol.section == _UNDEFINED:
                     address = _address_in_c(name_of(symbol))
@@ -122,15 +121,23 @@ def _load_elf(code: bytes) -> int | None:
     c = ctypes.CDLL(None, use_errno=True)
     if c.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "the system does not let compiled code be run")
-    _loaded.append(memory)
+    _keep(memory)
     entry: _Symbol = next(symbol for symbol in symbols if name_of(symbol) == ENTRY)
     return base + places[entry.section] + entry.value
 
 
+def _keep(owner: Any) -> None:
+    """Code stays until the process ends: even then a thread may be running it."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+
+
 @functools.cache
 def _address_in_c(name: str) -> int:
-    """Where a function of C's library is, or of Python's."""
-    function = getattr(ctypes.CDLL(None), _IN_C.get(name, name))
+    """Where a function of C's library is."""
+    library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+    function = getattr(library, _IN_C.get(name, name), None)
+    if function is None:
+        raise RuntimeError(f"compiled code calls {name}, which this system does not have")
     address = ctypes.cast(function, ctypes.c_void_p).value
     assert address is not None
     return address
@@ -143,9 +150,9 @@ def _load_by_llvm(code: bytes) -> int:
     llvm.initialize_native_asmprinter()
     for name in _IN_C:
         llvm.add_symbol(name, _address_in_c(name))
-    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    _loaded.append(engine)
+    _keep(engine)
     return int(engine.get_function_address(ENTRY))

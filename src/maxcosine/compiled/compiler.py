@@ -51,8 +51,9 @@ def register() -> None:
 @typeof_impl.register(Compilable)
 def _type_of_later(value: Any, _: Any) -> Any:
     """For Numba, what is compiled later is what it then becomes."""
+    known = "real" in vars(value)
     real = value.real
-    if isinstance(value, Named):  # it may have been imported now, with instructions that are new to Numba
+    if isinstance(value, Named) and not known:  # instructions that were imported now are new to Numba
         cpu_target.typing_context.refresh()
         cpu_target.target_context.refresh()
     return cpu_target.typing_context.resolve_value_type(real)
@@ -159,7 +160,7 @@ def compile_callback(function: Callable[..., Any], signature: str) -> Compiled:
     arguments = [result.target_context.get_value_type(kind) for kind in result.signature.args]
 
     def body(builder: Any, given: Any) -> None:
-        _call(builder, result, given)
+        _call(builder, result, given)  # an error inside it leaves what it should have written as it was
         builder.ret_void()
 
     return Compiled(_linked(result, ir.VoidType(), arguments, body))

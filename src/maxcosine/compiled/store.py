@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import json
 import os
 import platform
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from maxcosine import files
 
 _PACKAGE = Path(__file__).parent.parent
 _COMPILERS = ("numba", "llvmlite")
+_FACTS = ("model", "flags", "Features", "CPU ")  # as /proc/cpuinfo calls them
 
 
 class Compiled(NamedTuple):
@@ -35,16 +36,17 @@ class Compiled(NamedTuple):
 
 def found_or_made(name: str, kinds: str, make: Callable[[], Compiled]) -> Compiled:
     """The kernel of this name for arguments of these kinds: from disk, or else made, and kept there."""
-    file = f"{name}-{hashlib.sha256(kinds.encode()).hexdigest()[:12]}.kernel"
+    file = f"{name}-{hashlib.sha256((kinds + _machine()).encode()).hexdigest()[:12]}.kernel"
     facts = {"stamp": stamp(), "kinds": kinds}
     for folder in _folders():
         with suppress(OSError, ValueError, KeyError):
             head, code = (folder / file).read_bytes().split(b"\n", 1)
             told = json.loads(head)
-            if {key: told[key] for key in facts} == facts and told["crc32"] == zlib.crc32(code):
-                return Compiled(code, told["results"])
+            compiled = Compiled(code, told["results"] if isinstance(told, dict) else "")
+            if told == {**facts, **_sealed(compiled)}:
+                return compiled
     compiled = make()
-    head = json.dumps({**facts, "results": compiled.results, "crc32": zlib.crc32(compiled.code)}).encode()
+    head = json.dumps({**facts, **_sealed(compiled)}).encode()
     for folder in _folders():
         try:
             files.write(folder / file, head + b"\n" + compiled.code)
@@ -54,32 +56,45 @@ def found_or_made(name: str, kinds: str, make: Callable[[], Compiled]) -> Compil
     return compiled
 
 
-def _folders() -> list[Path]:
+def _sealed(compiled: Compiled) -> dict[str, Any]:
+    checksum = zlib.crc32(compiled.code, zlib.crc32(compiled.results.encode()))
+    return {"results": compiled.results, "crc32": checksum}
+
+
+def _folders() -> Iterator[Path]:
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(chosen) / "maxcosine"]
-    return [_PACKAGE / "__pycache__", files.user_cache()]
+        yield Path(chosen) / "maxcosine"
+    else:
+        yield _PACKAGE / "__pycache__"
+        with suppress(RuntimeError):  # there is nobody whose folder it could be
+            yield files.user_cache()
 
 
 @functools.cache
 def stamp() -> str:
-    """What compiled code depends on beside the types of its arguments."""
+    """Of the sources, and of what compiles them."""
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.read_bytes())
-    for name in _COMPILERS:
-        spec = importlib.util.find_spec(name)
-        assert spec is not None
-        assert spec.origin is not None
-        digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
-    settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR"}
-    digest.update(repr((sys.version_info[:2], sorted(settings.items()), _processor())).encode())
+    compilers = [Path(spec.origin) for spec in map(find_spec, _COMPILERS) if spec and spec.origin]
+    versions = [path.with_name("_version.py") for path in compilers]
+    for path in (*sorted(_PACKAGE.rglob("*.py")), *versions):
+        digest.update(path.read_bytes() if path.exists() else b"")
     return digest.hexdigest()
 
 
-def _processor() -> str:
-    """The processor and what it can do: code is compiled for just this one."""
+@functools.cache
+def _machine() -> str:
+    """Settings of the compiler, and the processor: code is compiled for just this one."""
+    settings = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR"}
+    kind = (sys.implementation.cache_tag, sys.platform, platform.machine())
+    return repr((kind, sorted(settings.items()), _processor()))
+
+
+def _processor() -> list[str]:
+    """What the processor is, and what it can do."""
     with suppress(OSError):
-        text = Path("/proc/cpuinfo").read_text()
-        first = text.split("\n\n", 1)[0].splitlines()
-        return "".join(line for line in first if line.startswith(("model", "flags", "Features", "CPU ")))
-    return platform.machine() + platform.processor()
+        first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n", 1)
+        if facts := [line for line in first.splitlines() if line.startswith(_FACTS)]:
+            return facts
+    import llvmlite.binding as llvm  # which is needed there anyway
+
+    return [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]

@@ -11,27 +11,23 @@ from typing import Any
 
 from maxcosine.compiled import native
 
-# What became of it.
-READ, ENDS, OTHER = 0, 1, 2
-
 _FEATURE = re.compile(rb"[ \t](\d{1,8}):(-?(?:(?=.{1,7}$)(?:\d+\.?\d*|\.\d+)|\d\.\d{6,7}))")
 
 
 @native
-def read_eight(text: Any, at: Any, k: Any, ids: Any, data: Any, feature: Any) -> int:
+def read_eight(text: Any, at: Any, k: Any, ids: Any, data: Any, feature: Any) -> bool:
     """Read eight features that begin at the k-th mark: one to eight digits, a colon, and a number of at most
     seven letters, or d.dddddd or d.ddddddd, each with or without a minus. A space is behind each of them, and
     behind the last perhaps a newline.
 
-    READ if that is what they are. ENDS if one has something else behind it, as there are fewer in the line;
-    OTHER if they are written otherwise. What is then written to `ids` and `data` means nothing.
+    Whether that is what they are. If not, what is written to `ids` and `data` means nothing.
     """
     starts = at[int(k) : int(k) + 17 : 2].tolist()
     if any(text[stop] != ord(" ") for stop in starts[1:8]) or text[starts[8]] not in b" \n":
-        return ENDS
+        return False
     for j, (start, stop) in enumerate(itertools.pairwise(starts)):
         found = _FEATURE.fullmatch(bytes(text[start:stop]))
         if found is None or start + 1 + len(found[1]) != at[int(k) + 2 * j + 1]:
-            return OTHER
+            return False
         ids[int(feature) + j], data[int(feature) + j] = int(found[1]), float(found[2])
-    return READ
+    return True

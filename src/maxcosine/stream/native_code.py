@@ -8,8 +8,6 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from maxcosine.stream.native import ENDS, OTHER, READ
-
 _EIGHT = 8
 _ZEROS = 0x3030303030303030
 _I8, _I32, _I64, _DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
@@ -122,7 +120,7 @@ def read_eight(typingctx: Any, text: Any, at: Any, k: Any, ids: Any, data: Any, 
         def all_of(flags: Any) -> Any:
             return builder.icmp_unsigned("==", builder.bitcast(flags, _I8), _I8(255))
 
-        result = cgutils.alloca_once_value(builder, _I64(ENDS))
+        result = cgutils.alloca_once_value(builder, cgutils.false_bit)
         # The last seven bytes of each value, and what is behind it.
         tails = _gathered(builder, addresses(2, 7), _I64)
         ends = builder.lshr(tails, _all(wide, 56))
@@ -170,8 +168,9 @@ def read_eight(typingctx: Any, text: Any, at: Any, k: Any, ids: Any, data: Any, 
             exponent = builder.select(equal(size, 9), _all(wide, 7), exponent)
             tail, others = _whole_numbers(builder, letters)
             fine = builder.and_(fine, equal(others, 0))
-            nothing_else = builder.and_(has_point, equal(size, 1))
-            fine = builder.and_(fine, builder.not_(nothing_else))
+            # No digit at all, or a second point.
+            wrong = builder.and_(has_point, builder.or_(equal(size, 1), equal(size, 9)))
+            fine = builder.and_(fine, builder.not_(wrong))
 
             power = _powers_of_ten(builder, exponent)
             begin = builder.select(long, builder.sitofp(digit, doubles), _all(doubles, 0.0))
@@ -186,7 +185,7 @@ def read_eight(typingctx: Any, text: Any, at: Any, k: Any, ids: Any, data: Any, 
                 values = builder.fptrunc(values, _vector(ir.FloatType()))
             _store(builder, ids, feature, numbers)
             _store(builder, data, feature, values)
-            builder.store(builder.select(all_of(fine), _I64(READ), _I64(OTHER)), result)
+            builder.store(all_of(fine), result)
         return builder.load(result)
 
-    return types.int64(text, at, k, ids, data, feature), codegen
+    return types.boolean(text, at, k, ids, data, feature), codegen

@@ -8,7 +8,7 @@ import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, kernel
 from maxcosine.stream.marks import borrow_marks, find_marks
-from maxcosine.stream.native import READ, read_eight
+from maxcosine.stream.native import read_eight
 from maxcosine.stream.numbers import (
     COLON,
     MINUS,
@@ -94,7 +94,8 @@ def parse(
     >>> rows.ids.tolist(), rows.data.tolist(), rows.indptr.tolist(), rows.codes.tolist(), rows.labels
     ([7, 9, 7], [0.5, 2.0, 1.0], [0, 2, 3], [0, 1], ['1', '-1'])
     """
-    most_features = len(block) // _SHORTEST_FEATURE + 1
+    # Eight are written at a time, and some of them may then be none.
+    most_features = len(block) // _SHORTEST_FEATURE + 1 + _AT_ONCE
     output = Output(block, dtype, most_features, _SEPARATORS, hashed=True, named=False, columns=columns)
     parsed = output.fill(_read_lines, bits, stop_at_fault=stop_at_fault)
     parsed.weights = parsed.tags = None  # the format has none
@@ -153,8 +154,7 @@ def _read_plain_features(
         if alone > U(0):
             alone -= U(1)
         elif k + U(2 * _AT_ONCE) < count:
-            found = read_eight(text, at, k, ids, data, feature)
-            if found == READ:
+            if read_eight(text, at, k, ids, data, feature):
                 if bits:
                     for i in range(feature, feature + U(_AT_ONCE)):
                         if U(ids[i]) >= hashed_from:
