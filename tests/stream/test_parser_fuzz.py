@@ -147,9 +147,19 @@ def many_features(draw):
     return line + draw(st.sampled_from(["", " ", "\t", " # a comment"])) + draw(ENDS)
 
 
-@few(500)
-@given(lines=st.lists(many_features(), min_size=2, max_size=3), mode=st.sampled_from(MODES))
+MANY_LINES = st.lists(many_features(), min_size=2, max_size=3)
+
+
+@few(100)
+@given(lines=MANY_LINES, mode=st.sampled_from(MODES))
 def test_features_that_are_read_eight_at_a_time(lines, mode):
+    check("svmlight", "".join(lines).encode(), mode)
+
+
+@pytest.mark.slow
+@few(3000)
+@given(lines=MANY_LINES, mode=st.sampled_from(MODES))
+def test_many_features_that_are_read_eight_at_a_time(lines, mode):
     check("svmlight", "".join(lines).encode(), mode)
 
 
