@@ -19,6 +19,7 @@ from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
 from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC, Caches, are_caches
+from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
 from maxcosine.stream.rows import Rows, n_columns
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, Span, StreamError
@@ -126,6 +127,7 @@ class Stream:
         self.labels: list[str] = []
         """All labels so far, in the order in which they came."""
         self._codes: dict[str, int] = {}
+        self._memory = Memory()
         self.index: FeatureIndex | None = None
         """The features so far, if they are exact and chunks were asked for."""
         self.n_examples = 0
@@ -292,6 +294,7 @@ class Stream:
             stop_at_fault=self.on_bad == "error",
             keep_names=self.keep_names,
             columns=not self.exact,
+            memory=self._memory,
         )
         if self.labelled and len(parsed.codes) and parsed.codes.min() < 0:
             _leave_out(parsed, block, parsed.codes < 0, NO_LABEL)

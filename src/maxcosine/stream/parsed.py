@@ -17,6 +17,7 @@ import numpy as np
 from maxcosine.compiled import borrow, helper, inline, kernel, lengthened
 from maxcosine.index.native import leading_zeros, trailing_zeros
 from maxcosine.stream.marks import room_for_marks
+from maxcosine.stream.memory import Memory
 from maxcosine.stream.numbers import COLON, SPACE, U, read_number, word_of
 
 PADDING = 64
@@ -462,6 +463,7 @@ class Output:
         hashed: bool,
         named: bool,
         columns: bool,
+        memory: Memory,
     ) -> None:
         if block.dtype != np.uint8 or block.ndim != 1 or not block.flags.c_contiguous:
             raise TypeError("a block is a contiguous array of uint8; make one with padded()")
@@ -469,12 +471,12 @@ class Output:
         self.text = np.lib.stride_tricks.as_strided(block, (self.n + PADDING,), (1,), writeable=False)
         n_rows = self.n // _BYTES_A_ROW + 2
         self.rows = Rows(
-            indptr=np.empty(n_rows + 1, np.int64),
-            codes=np.empty(n_rows, np.int32),
-            starts=np.empty(n_rows, np.int64),
-            lines=np.empty(n_rows, np.int32),
-            weights=np.empty(n_rows, np.float64),
-            tags=np.empty((n_rows, 2), np.int64),
+            indptr=memory.empty(n_rows + 1, np.int64),
+            codes=memory.empty(n_rows, np.int32),
+            starts=memory.empty(n_rows, np.int64),
+            lines=memory.empty(n_rows, np.int32),
+            weights=memory.empty(n_rows, np.float64),
+            tags=memory.empty(2 * n_rows, np.int64).reshape(n_rows, 2),
         )
         self.rows.indptr[0] = 0
         self.labels = Labels(
@@ -483,8 +485,8 @@ class Output:
             starts=np.empty(_FEWEST_LABELS, np.uint64),
             stops=np.empty(_FEWEST_LABELS, np.uint64),
         )
-        self.ids = np.empty(n_features if hashed else 0, np.uint32 if columns else np.uint64)
-        self.data = np.empty(n_features, dtype)
+        self.ids = memory.empty(n_features if hashed else 0, np.uint32 if columns else np.uint64)
+        self.data = memory.empty(n_features, dtype)
         self.names = Names(
             letters=np.empty(2 * MARGIN + (2 * self.n if named else 0), np.uint8),
             starts=np.zeros(n_features + 1 if named else 1, np.int64),

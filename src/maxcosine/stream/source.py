@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import PADDING
 
 STANDARD_INPUT = "-"
@@ -119,6 +120,7 @@ class Source:
         if len(self.spans) != len(self.names):
             raise ValueError(f"there are {len(self.spans)} spans for {len(self.names)} inputs")
         self.block_bytes = block_bytes
+        self._memory = Memory()
         self._reader: Any = None
         self._lines_before: dict[int, int] = {}
         self._before = 0
@@ -183,7 +185,7 @@ class Source:
         reader.skip(offset)
         if offset:
             self.skipped_bytes = self.read_bytes
-        text, kept = np.empty(self.block_bytes + PADDING, np.uint8), 0
+        text, kept = self._memory.empty(self.block_bytes + PADDING, np.uint8), 0
         long = False
         while True:
             n, ends, waits = reader.fill(text.data[kept:-PADDING])
@@ -203,7 +205,10 @@ class Source:
                 # A long line is read in ever larger pieces, up to where it is too long.
                 kept = filled
                 room = max(self.block_bytes, min(kept, LONGEST_LINE + self.block_bytes - kept))
-                text.resize(kept + room + PADDING, refcheck=False)
+                longer = self._memory.empty(kept + room + PADDING, np.uint8)
+                longer[:kept] = text[:kept]
+                text = longer
+                del longer
                 continue
             rest = text[size:filled].copy()
             text[size : size + PADDING] = 0
@@ -216,7 +221,7 @@ class Source:
             offset += size
             del text  # before there is another one
             kept = len(rest)
-            text = np.empty(kept + self.block_bytes + PADDING, np.uint8)
+            text = self._memory.empty(kept + self.block_bytes + PADDING, np.uint8)
             text[:kept] = rest
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, kernel
 from maxcosine.stream.marks import borrow_marks, find_marks
+from maxcosine.stream.memory import Memory
 from maxcosine.stream.native import read_eight
 from maxcosine.stream.numbers import (
     COLON,
@@ -79,6 +80,7 @@ def parse(
     stop_at_fault: bool,
     keep_names: bool = False,
     columns: bool = False,
+    memory: Memory | None = None,
 ) -> Parsed:
     """Read a block of lines of `label id:value id:value ... # comment`.
 
@@ -96,7 +98,16 @@ def parse(
     """
     # Eight are written at a time, and some of them may then be none.
     most_features = len(block) // _SHORTEST_FEATURE + 1 + _AT_ONCE
-    output = Output(block, dtype, most_features, _SEPARATORS, hashed=True, named=False, columns=columns)
+    output = Output(
+        block,
+        dtype,
+        most_features,
+        _SEPARATORS,
+        hashed=True,
+        named=False,
+        columns=columns,
+        memory=memory or Memory(),
+    )
     parsed = output.fill(_read_lines, bits, stop_at_fault=stop_at_fault)
     parsed.weights = parsed.tags = None  # the format has none
     return parsed

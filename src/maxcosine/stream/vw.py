@@ -8,6 +8,7 @@ import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, kernel
 from maxcosine.index.native import put_word, word_at
+from maxcosine.stream.memory import Memory
 from maxcosine.stream.numbers import COLON, U, read_short_number
 from maxcosine.stream.parsed import (
     APOSTROPHE,
@@ -64,6 +65,7 @@ def parse(
     stop_at_fault: bool,
     keep_names: bool = False,
     columns: bool = False,
+    memory: Memory | None = None,
 ) -> Parsed:
     """Read a block of lines of `label weight base 'tag|namespace:scale feature:value ... |other ...`.
 
@@ -94,6 +96,7 @@ def parse(
         hashed=bits > 0,
         named=bits == 0 or keep_names,
         columns=columns,
+        memory=memory or Memory(),
     )
     return output.fill(_read_lines, bits, stop_at_fault=stop_at_fault)
 

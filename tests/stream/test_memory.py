@@ -1,0 +1,57 @@
+"""Memory that is used again when nobody refers to it."""
+
+import numpy as np
+import pytest
+
+from maxcosine.stream import Stream
+from maxcosine.stream.memory import Memory
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_is_used_again_from_its_beginning():
+    memory = Memory()
+    first = memory.empty(10_000, np.float64)
+    place = address(first)
+    del first
+    second = memory.empty(19_000, np.float32)
+    assert (address(second), len(second), second.dtype) == (place, 19_000, np.float32)
+
+
+@pytest.mark.parametrize("view", [lambda a: a, lambda a: a[5:9], lambda a: a.view(np.uint8)[3:4]])
+def test_memory_that_somebody_refers_to_is_left_alone(view):
+    memory = Memory()
+    first = memory.empty(10_000, np.int64)
+    first[:] = 7
+    kept, place = view(first), address(first)
+    before = kept.copy()
+    del first
+    second = memory.empty(10_000, np.int64)
+    second[:] = 8
+    assert address(second) != place
+    assert np.array_equal(kept, before)
+    del kept
+    assert address(memory.empty(10_000, np.int64)) == place
+
+
+def test_much_that_is_free_is_given_back():
+    memory = Memory()
+    for n in range(20, 60):
+        memory.empty(n << 20, np.uint8)
+        assert sum(map(len, memory._pieces)) < 2**28
+
+
+def test_chunks_that_are_kept_stay_as_they_are(tmp_path):
+    lines = [f"{k % 2} " + " ".join(f"{j}:{k + j / 10:.1f}" for j in range(1, 40)) for k in range(3000)]
+    (tmp_path / "a.svm").write_text("\n".join(lines))
+    kept = list(Stream(tmp_path / "a.svm", block_bytes=100_000))
+    assert len(kept) > 3
+    row = 0
+    for X, labels, _ in kept:
+        for values, label in zip(X.toarray(), labels, strict=True):
+            assert label == str(row % 2)
+            assert np.allclose(values[1:40], row + np.arange(1, 40) / 10)
+            row += 1
+    assert row == 3000
