@@ -27,7 +27,7 @@ def _load(builder: Any, address: Any, kind: Any) -> Any:
 
 
 def _gathered(builder: Any, addresses: list[Any], kind: Any) -> Any:
-    """What lies at eight addresses. One by one: where there is an instruction for it, it is no faster."""
+    """What lies at eight addresses."""
     found = ir.Constant(_vector(kind), ir.Undefined)
     for lane, address in enumerate(addresses):
         found = builder.insert_element(found, _load(builder, address, kind), _I32(lane))
