@@ -43,6 +43,7 @@ def assert_the_model_is_that_of_the_shards(tmp_path, on):
     assert outcome["bound"] == pytest.approx(np.squeeze(expected.certificate_.bound).tolist())
 
 
+@pytest.mark.slow
 def test_dask(tmp_path):
     assert_the_model_is_that_of_the_shards(tmp_path, "dask-local:2")
 

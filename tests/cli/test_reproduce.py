@@ -198,6 +198,7 @@ def test_ctrl_c_saves_what_is_finished_and_resume_goes_on(tmp_path):
     assert not journal.exists()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_shows_how_far_it_is_and_the_means_so_far(tmp_path):
     shown, text = on_terminal(
         command("reproduce", "digits", "--permutations", "50"),

@@ -71,6 +71,7 @@ def expected():
     return fit_here([[pair] for pair in chunks()], LEARNER, rounds=2, fan_in=2)
 
 
+@pytest.mark.slow
 def test_one_worker_two_workers_and_a_killed_one_give_the_same_bits(client, new_worker, expected, tmp_path):
     options = {"rounds": 2, "fan_in": 2, "patience": SECONDS, "client": client}
     new_worker()
@@ -86,6 +87,7 @@ def test_one_worker_two_workers_and_a_killed_one_give_the_same_bits(client, new_
     assert len(client.nthreads()) == 1
 
 
+@pytest.mark.slow
 def test_without_any_worker_a_job_is_given_up(client, new_worker, tmp_path):
     new_worker()
     killer = threading.Thread(target=kill_who_works_on, args=[tmp_path / "1"])
