@@ -488,9 +488,10 @@ class Output:
         self.ids = memory.empty(n_features if hashed else 0, np.uint32 if columns else np.uint64)
         self.data = memory.empty(n_features, dtype)
         self.names = Names(
-            letters=np.empty(2 * MARGIN + (2 * self.n if named else 0), np.uint8),
-            starts=np.zeros(n_features + 1 if named else 1, np.int64),
+            letters=memory.empty(2 * MARGIN + (2 * self.n if named else 0), np.uint8),
+            starts=memory.empty(n_features + 1 if named else 1, np.int64),
         )
+        self.names.starts[0] = 0
         self.named = named
         self.marks = room_for_marks()
         self.separators = separators
