@@ -25,7 +25,7 @@ def test_errors_are_one_line(monkeypatch, capsys, error, message):
 
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(SystemExit) as left:
-        cli.main()
+        cli.run()
     assert left.value.code == 1
     told = capsys.readouterr().err
     assert told.startswith(message)

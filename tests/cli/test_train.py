@@ -211,7 +211,7 @@ def loaded_modules(folder, *arguments):
     code = (
         "import sys, atexit\n"
         "atexit.register(lambda: print('\\n'.join(sys.modules), file=open('modules', 'w')))\n"
-        "from maxcosine.cli import main\n"
+        "from maxcosine.__main__ import main\n"
         f"sys.argv = ['maxcosine', *{list(map(str, arguments))!r}]\n"
         "main()\n"
     )

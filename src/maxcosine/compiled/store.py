@@ -7,7 +7,6 @@ A file is a line of JSON and the object code. It lies in the folder of NUMBA_CAC
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -36,8 +35,9 @@ class Compiled(NamedTuple):
 
 def found_or_made(name: str, kinds: str, make: Callable[[], Compiled]) -> Compiled:
     """The kernel of this name for arguments of these kinds: from disk, or else made, and kept there."""
-    file = f"{name}-{hashlib.sha256((kinds + _machine()).encode()).hexdigest()[:12]}.kernel"
-    facts = {"stamp": stamp(), "kinds": kinds}
+    machine = _machine()
+    file = f"{name}-{zlib.crc32((kinds + machine).encode()):08x}.kernel"
+    facts = {"stamp": stamp(), "kinds": kinds, "machine": machine}
     for folder in _folders():
         with suppress(OSError, ValueError, KeyError):
             head, code = (folder / file).read_bytes().split(b"\n", 1)
@@ -72,13 +72,20 @@ def _folders() -> Iterator[Path]:
 
 @functools.cache
 def stamp() -> str:
-    """Of the sources, and of what compiles them."""
-    digest = hashlib.sha256()
+    """Of the sources, and of what compiles them: their sizes and times, as Python tells stale bytecode."""
     compilers = [Path(spec.origin) for spec in map(find_spec, _COMPILERS) if spec and spec.origin]
     versions = [path.with_name("_version.py") for path in compilers]
-    for path in (*sorted(_PACKAGE.rglob("*.py")), *versions):
-        digest.update(path.read_bytes() if path.exists() else b"")
-    return digest.hexdigest()
+    facts = [(entry.path, entry.stat()) for entry in _sources(_PACKAGE)]
+    facts += [(str(path), path.stat()) for path in versions if path.exists()]
+    return " ".join(f"{os.path.basename(path)}:{s.st_size}:{s.st_mtime_ns}" for path, s in sorted(facts))
+
+
+def _sources(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
+    for entry in os.scandir(folder):
+        if entry.name.endswith(".py"):
+            yield entry
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield from _sources(entry.path)
 
 
 @functools.cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -109,6 +108,8 @@ def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) 
     if n_threads == 1:
         work(spans[0])
     else:
+        from concurrent.futures import ThreadPoolExecutor  # which those who only learn need not wait for
+
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(work, spans))
     return out

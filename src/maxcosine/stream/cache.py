@@ -20,7 +20,6 @@ import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
@@ -527,6 +526,8 @@ class CacheReader:
 
 def _ahead(read: Callable[[int], Any], numbers: Iterable[int]) -> Iterator[Any]:
     """What is read, in order; a thread reads the next ones meanwhile."""
+    from concurrent.futures import Future, ThreadPoolExecutor  # which readers of text need not wait for
+
     waiting = deque[Future[Any]]()
     with ThreadPoolExecutor(1) as pool:
         try:

@@ -305,16 +305,21 @@ class Stream:
         if parsed.letters is not None and parsed.starts is not None:
             parsed.named = parsed.ids.copy(), parsed.letters, parsed.starts
             parsed.letters = parsed.starts = None
-        parsed.indptr, parsed.ids, parsed.data = self._tidied(parsed.indptr, parsed.ids, parsed.data)
+        if not parsed.tidy or self.normalize or self.log1p:
+            parsed.indptr, parsed.ids, parsed.data = self._tidied(parsed.indptr, parsed.ids, parsed.data)
+            parsed.squares = parsed.n_columns = None
         self._leave_out_outside(parsed, block)
-        if not self.exact:
-            parsed.n_columns = 1 << self.bits if self.bits else n_columns(parsed.ids)
+        if self.bits:
+            parsed.n_columns = 1 << self.bits
+        elif not self.exact and parsed.n_columns is None:
+            parsed.n_columns = n_columns(parsed.ids)
         return parsed
 
     def _leave_out_outside(self, parsed: Parsed, block: Block) -> None:
         if self.limits is None:
             return
-        parsed.squares = square_norms(parsed.indptr, parsed.data)
+        if parsed.squares is None:
+            parsed.squares = square_norms(parsed.indptr, parsed.data)
         outside = rows_outside(parsed.indptr, parsed.squares, self.limits)
         if outside is not None:
             _leave_out(parsed, block, outside, _NORM)
@@ -452,6 +457,7 @@ def _leave_out(parsed: Parsed, block: Block, rows: np.ndarray, code: int) -> Non
     parsed.row_lines, parsed.row_starts = parsed.row_lines[kept], parsed.row_starts[kept]
     parsed.weights = None if parsed.weights is None else parsed.weights[kept]
     parsed.squares = None if parsed.squares is None else parsed.squares[kept]
+    parsed.n_columns = None  # the highest column may have been theirs
     # No label is known by a bad line only.
     codes = parsed.codes[kept].tolist()
     known = {code: k for k, code in enumerate(dict.fromkeys(code for code in codes if code >= 0))}

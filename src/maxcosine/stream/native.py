@@ -11,7 +11,7 @@ from typing import Any
 
 from maxcosine.compiled import native
 
-_FEATURE = re.compile(rb"[ \t](\d{1,8}):(-?(?:(?=.{1,7}$)(?:\d+\.?\d*|\.\d+)|\d\.\d{6,7}))")
+_FEATURE = rb"[ \t](\d{1,8}):(-?(?:(?=.{1,7}$)(?:\d+\.?\d*|\.\d+)|\d\.\d{6,7}))"
 
 
 @native
@@ -26,7 +26,7 @@ def read_eight(text: Any, at: Any, k: Any, ids: Any, data: Any, feature: Any) ->
     if any(text[stop] != ord(" ") for stop in starts[1:8]) or text[starts[8]] not in b" \n":
         return False
     for j, (start, stop) in enumerate(itertools.pairwise(starts)):
-        found = _FEATURE.fullmatch(bytes(text[start:stop]))
+        found = re.fullmatch(_FEATURE, bytes(text[start:stop]))
         if found is None or start + 1 + len(found[1]) != at[int(k) + 2 * j + 1]:
             return False
         ids[int(feature) + j], data[int(feature) + j] = int(found[1]), float(found[2])

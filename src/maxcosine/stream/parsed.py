@@ -110,9 +110,11 @@ class Parsed:
     named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     """Hashed columns as they came, and the letters and beginnings of their names, if those are kept."""
     squares: np.ndarray | None = None
-    """The square norm of each row, if it was asked for."""
+    """The square norm of each row, if it was found."""
     n_columns: int | None = None
-    """One more than the highest column, if it was asked for."""
+    """One more than the highest column, if it was found."""
+    tidy: bool = False
+    """Whether it was found that `tidied` leaves all rows as they are."""
 
 
 def padded(content: bytes) -> np.ndarray:
@@ -302,7 +304,7 @@ def first_not_utf8(text: Any, p: Any, stop: Any) -> Any:
 # What the kernels write
 
 # The numbers that a kernel begins with, and leaves.
-AT, LINE, ROW, FEATURE, LABEL, FAULT, LETTER, SHORT = range(8)
+AT, LINE, ROW, FEATURE, LABEL, FAULT, LETTER, SHORT, UNTIDY, COLUMNS = range(10)
 
 # What ended a line for which there are not enough letters: it is read again.
 NO_ROOM = -1
@@ -317,6 +319,7 @@ class Rows(NamedTuple):
     lines: Any
     weights: Any
     tags: Any
+    squares: Any
 
 
 class Names(NamedTuple):
@@ -354,6 +357,7 @@ def borrow_rows(rows: Any) -> Any:
         borrow(rows.lines),
         borrow(rows.weights),
         borrow(rows.tags),
+        borrow(rows.squares),
     )
 
 
@@ -447,7 +451,7 @@ def add_fault(text: Any, n: Any, state: Any, faults: Any, start: Any, position: 
     return stop
 
 
-_NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+_NOT_FINITE = rb"(?i)[+-]?(?:nan|inf(?:inity)?)"
 
 
 class Output:
@@ -477,6 +481,7 @@ class Output:
             lines=memory.empty(n_rows, np.int32),
             weights=memory.empty(n_rows, np.float64),
             tags=memory.empty(2 * n_rows, np.int64).reshape(n_rows, 2),
+            squares=memory.empty(n_rows, np.float64),
         )
         self.rows.indptr[0] = 0
         self.labels = Labels(
@@ -497,7 +502,7 @@ class Output:
         self.separators = separators
         self.faults: list[Fault] = []
         self.new_faults = np.empty((_FAULTS_AT_ONCE, _FAULT_WIDTH), np.int64)
-        self.state = np.zeros(SHORT + 1, np.uint64)
+        self.state = np.zeros(COLUMNS + 1, np.uint64)
 
     def fill(self, kernel: Callable[..., None], bits: int, *, stop_at_fault: bool) -> Parsed:
         """Have a kernel read all lines, or those before the first fault."""
@@ -529,7 +534,7 @@ class Output:
             fault = Fault(*row)
             if fault.code == NOT_A_NUMBER:
                 rest = self.text[fault.position : fault.stop].tobytes()
-                if _NOT_FINITE.fullmatch(re.split(self.separators, rest, maxsplit=1)[0]):
+                if re.fullmatch(_NOT_FINITE, re.split(self.separators, rest, maxsplit=1)[0]):
                     fault = fault._replace(code=NOT_FINITE)
             self.faults.append(fault)
         self.state[FAULT] = 0

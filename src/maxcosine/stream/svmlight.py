@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, kernel
+from maxcosine.engine.arithmetic import square_norm
 from maxcosine.stream.marks import borrow_marks, find_marks
 from maxcosine.stream.memory import Memory
 from maxcosine.stream.native import read_eight
@@ -30,6 +31,7 @@ from maxcosine.stream.parsed import (
     AT,
     BAD_ID,
     COLONS,
+    COLUMNS,
     FEATURE,
     FINE,
     HASH,
@@ -44,6 +46,7 @@ from maxcosine.stream.parsed import (
     NUL_BYTE,
     TAB,
     TOO_LARGE,
+    UNTIDY,
     Output,
     Parsed,
     add_fault,
@@ -62,6 +65,7 @@ from maxcosine.stream.parsed import (
     read_value,
     skip_blanks,
 )
+from maxcosine.stream.tidy import ascends, has_zeros
 
 _SEPARATORS = rb"[ \t#]"
 _SHORTEST_FEATURE = len("1:1 ")
@@ -110,6 +114,9 @@ def parse(
     )
     parsed = output.fill(_read_lines, bits, stop_at_fault=stop_at_fault)
     parsed.weights = parsed.tags = None  # the format has none
+    if not output.state[UNTIDY]:
+        parsed.tidy, parsed.squares = True, output.rows.squares[: len(parsed.codes)]
+        parsed.n_columns = int(output.state[COLUMNS]) if columns else None
     return parsed
 
 
@@ -254,6 +261,17 @@ def _read_features(
         p = stop + U(1) if short else stop
 
 
+@inline
+def _measure(ids: Any, data: Any, start: Any, stop: Any, state: Any) -> Any:
+    """The square norm of a row, found here, where it is in the cache; and whether it is a tidy one."""
+    if ascends(ids, start, stop) and not has_zeros(data, start, stop):
+        if stop > start:
+            state[COLUMNS] = max(state[COLUMNS], U(ids[stop - U(1)]) + U(1))
+    else:
+        state[UNTIDY] = U(1)
+    return square_norm(data[start:stop])
+
+
 @kernel
 def _read_lines(
     text: Any,
@@ -289,8 +307,9 @@ def _read_lines(
             p = add_fault(text, n, state, faults, start, p, code)
             stopped = stop_at_fault
         elif is_row:
+            row = add_row(text, state, rows, labels, start, stop, label, label_stop, key)
+            rows.squares[row] = _measure(ids, data, feature, stop, state)
             feature = stop
-            add_row(text, state, rows, labels, start, stop, label, label_stop, key)
         p = next_line(text, p, n)
         state[LINE] += U(1)
     state[AT], state[FEATURE] = p, feature

@@ -30,6 +30,14 @@ def ascends(columns: Any, start: Any, stop: Any) -> bool:
 
 
 @inline
+def has_zeros(data: Any, start: Any, stop: Any) -> bool:
+    zeros = False
+    for k in range(start, stop):
+        zeros |= data[k] == 0.0
+    return zeros
+
+
+@inline
 def add_up(columns: Any, data: Any, start: Any, stop: Any, table: Any, end: Any) -> Any:
     """Move a row to `end`, each feature once, in the order in which they first come; returns its end.
 
@@ -111,10 +119,7 @@ def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool
             else:
                 last = add_up(columns, data, start, stop, table, first)
             begin = first
-        zeros = False
-        for k in range(begin, last):
-            zeros |= data[k] == 0.0
-        if begin == end and not zeros:
+        if begin == end and not has_zeros(data, begin, last):
             end = last  # as it mostly is
         else:
             for k in range(begin, last):
