@@ -17,7 +17,7 @@ import numpy as np
 from maxcosine.engine import csr_array
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
-from maxcosine.stream.ahead import Ahead
+from maxcosine.stream.ahead import Ahead, Result
 from maxcosine.stream.cache import MAGIC, Caches, are_caches
 from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
@@ -260,13 +260,15 @@ class Stream:
             yield rows
             del rows
 
-    def _parsed(self) -> Iterator[tuple[Block, Parsed | None]]:
+    def _parsed(self) -> Iterator[Result]:
         """Blocks and what is in them, in order; several are parsed at a time."""
         blocks = self._recognising(self.source.blocks(self.start))
         if self.threads == 1:
             for block, format in blocks:
-                yield block, self._parse(block, format)
+                found = self._parse(block, format)
                 del block
+                yield found
+                del found
             return
         with Ahead(blocks, self._parse, self.threads, (self.threads + 2) * self.source.block_bytes) as ahead:
             yield from ahead
@@ -283,10 +285,18 @@ class Stream:
             yield block, "svmlight" if self.format == "auto" else self.format
             del block
 
-    def _parse(self, block: Block, format: str) -> Parsed | None:
-        """In one of the threads: parse and tidy a block; None for a piece of a line that is too long."""
+    def _parse(self, block: Block, format: str) -> Result:
+        """In one of the threads: parse a block, unless it is a piece of a line that is too long.
+
+        Its text is kept if there is more to say of it.
+        """
         if block.long:
-            return None
+            return block, None
+        parsed = self._rows_of(block, format)
+        return block if parsed.faults else replace(block, text=block.text[:0].copy()), parsed
+
+    def _rows_of(self, block: Block, format: str) -> Parsed:
+        """Parse and tidy a block."""
         parsed = FORMATS[format](
             block.text[: block.size],
             bits=self.bits,

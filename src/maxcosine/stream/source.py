@@ -64,7 +64,7 @@ class Block:
     """Whole lines of one input, of which the last may lack its end; or a piece of a line that is too long."""
 
     text: np.ndarray
-    """uint8, with PADDING zeros after the end."""
+    """uint8, with PADDING zeros after the end; nothing once nobody needs it."""
     size: int
     source: int
     offset: int
