@@ -25,7 +25,7 @@ def _layout(n_classes: int, multiclass: str) -> np.ndarray:
     return one_vs_rest([n_classes - 1] if n_classes <= 2 else range(n_classes))
 
 
-@dataclass
+@dataclass(eq=False)
 class Model:
     """Two classes are learnt by one head; more by one head each against the rest, or jointly by one."""
 

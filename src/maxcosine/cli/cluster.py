@@ -14,7 +14,7 @@ from maxcosine.cli.merge import How
 from maxcosine.cli.options import command_line
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cluster:
     """Where many workers learn, and how what they learnt becomes one model."""
 

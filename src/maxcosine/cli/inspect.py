@@ -33,8 +33,7 @@ def inspect(
 
 def described(loaded: Any, top: int) -> dict[str, Any]:
     """All that there is to say about a model, for JSON."""
-    from maxcosine.stream.evaluation import plain
-    from maxcosine.stream.learner import text_of
+    from maxcosine.stream.learner import plain, text_of
 
     model = loaded.model
     heads, features, certificate = model.heads, model.features, model.certificate()

@@ -47,7 +47,7 @@ BadLines = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
     """How any data are read."""
 
@@ -71,7 +71,7 @@ class Reading:
         return {"format": self.format.value, "on_bad": self.on_bad.value, "threads": self.threads}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Examples:
     """What becomes of the features and values of data that are learnt."""
 

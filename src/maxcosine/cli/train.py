@@ -159,9 +159,10 @@ def _tell(
 ) -> None:
     """Say what came of it, after a test on more data, if one is wanted."""
     from maxcosine.cli.display import show_outcome
-    from maxcosine.stream.evaluation import count_mistakes
 
     if test is not None:
+        from maxcosine.stream.evaluation import count_mistakes
+
         mistakes, n = count_mistakes(model, stream, [test], threads)
         outcome |= {"test_examples": n, "test_error": mistakes / n if n else None}
     if json:
@@ -218,11 +219,12 @@ def _learner(
 
     from maxcosine import model_file
     from maxcosine.rules import RULES
-    from maxcosine.stream.evaluation import read_as
     from maxcosine.stream.learner import Settings, StreamLearner
 
     loaded = None if init is None else model_file.load(init)
     if loaded is not None:
+        from maxcosine.stream.evaluation import read_as
+
         _check_stays(loaded.model, rule, params, average, multiclass, options)
         rule = loaded.model.rule.name
         options.update(read_as(loaded.model, loaded.provenance))

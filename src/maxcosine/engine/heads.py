@@ -190,7 +190,7 @@ class Proven(NamedTuple):
     """How far rounding may have taken the hypotheses, relative to their norms."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Heads:
     """The hypotheses of one model, or of several side by side, their scalars, and their rules' states."""
 

@@ -262,7 +262,7 @@ class Caches:
         start = stream.start
         for number, reader in self._source.opened(start, self._reader):
             first = start.line if number == start.source else 0
-            before = replace(stream.place, source=number, offset=0, line=first)
+            before = stream.place._replace(source=number, offset=0, line=first)
             batches = reader.batches(first, stream.threads, lambda rows: _outside(stream, rows))
             if first:
                 self._source.skipped_bytes = self._source.read_bytes
@@ -270,7 +270,7 @@ class Caches:
                 rows = _labelled(stream, reader, batch, before)
                 stream.place = before = rows.ends.last
                 yield rows
-            stream.place = replace(before, source=number + 1, line=0)
+            stream.place = before._replace(source=number + 1, line=0)
 
     def _reader(self, number: int) -> CacheReader:
         return CacheReader(self._source.names[number])
@@ -319,7 +319,7 @@ def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place)
     bad = np.array(sorted(messages), np.int64)
     for row in bad.tolist():
         stream.refuse(f"{reader.path}: example {before.line + row + 1:,}: {messages[row]}")
-    end = replace(before, line=before.line + len(rows), bad=before.bad + len(bad))
+    end = before._replace(line=before.line + len(rows), bad=before.bad + len(bad))
     skipped = bad - np.arange(len(bad))
     ends = _Ends(before, end, skipped)
     if len(bad):
@@ -345,7 +345,7 @@ class _Ends:
         """Where a row begins."""
         row += self._first
         bad = int(np.searchsorted(self._skipped, row, side="right"))
-        return replace(self._before, line=self._before.line + row + bad, bad=self._before.bad + bad)
+        return self._before._replace(line=self._before.line + row + bad, bad=self._before.bad + bad)
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):

@@ -249,7 +249,7 @@ class Stream:
         """The rows of text, block by block."""
         for block, parsed in self._parsed():
             if block.source != self.place.source:
-                self.place = replace(self.place, source=block.source, offset=0, line=0)
+                self.place = self.place._replace(source=block.source, offset=0, line=0)
             if parsed is None:
                 rows = self._pass_over(block)
             else:
@@ -293,7 +293,7 @@ class Stream:
         if block.long:
             return block, None
         parsed = self._rows_of(block, format)
-        return block if parsed.faults else replace(block, text=block.text[:0].copy()), parsed
+        return block if parsed.faults else block._replace(text=block.text[:0].copy()), parsed
 
     def _rows_of(self, block: Block, format: str) -> Parsed:
         """Parse and tidy a block."""
@@ -369,12 +369,12 @@ class Stream:
         if self.bad_lines is not None:
             self.bad_lines.write(written)
         at = self.place
-        at = replace(at, bad=at.bad + block.begins, bad_bytes=at.bad_bytes + len(written))
+        at = at._replace(bad=at.bad + block.begins, bad_bytes=at.bad_bytes + len(written))
         if block.ends:
-            self.place = replace(at, source=block.source + 1, offset=0, line=0)
+            self.place = at._replace(source=block.source + 1, offset=0, line=0)
         else:
             line = at.line + text.endswith(b"\n")
-            self.place = replace(at, offset=block.offset + block.size, line=line)
+            self.place = at._replace(offset=block.offset + block.size, line=line)
         nothing, no_columns = np.zeros(1, np.int64), np.empty(0, np.uint32)
         skipped = nothing if block.begins else nothing[:0]
         no_data, no_codes = np.empty(0, self.dtype), np.empty(0, np.int64)
@@ -420,7 +420,7 @@ class Ends:
     def last(self) -> Place:
         """The end of the block."""
         end = self._at(self._block.size, self._n_lines)
-        return replace(end, source=end.source + 1, offset=0, line=0) if self._block.ends else end
+        return end._replace(source=end.source + 1, offset=0, line=0) if self._block.ends else end
 
     def start(self, row: int) -> Place:
         """Where a row begins."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,7 @@ import numpy as np
 from maxcosine.model import Model
 from maxcosine.rule import Rule
 from maxcosine.stream.chunks import Stream
-from maxcosine.stream.evaluation import plain
-from maxcosine.stream.learner import Settings, StreamLearner, matrix, text_of
+from maxcosine.stream.learner import Settings, StreamLearner, matrix, plain, text_of
 from maxcosine.stream.rows import Rows, taken
 from maxcosine.stream.training import no_example
 
@@ -71,7 +70,7 @@ class Comparison:
         """A contestant for each rule, with its usual parameters."""
         return cls(
             [
-                Contestant(StreamLearner(replace(settings, rule=rule, params=rule.make_params())))
+                Contestant(StreamLearner(settings._replace(rule=rule, params=rule.make_params())))
                 for rule in rules
             ]
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import matrix, text_of
 
 
-@dataclass
+@dataclass(eq=False)
 class Scored:
     """Rows of a stream as a model sees them."""
 
@@ -169,14 +168,6 @@ class Ranking:
             return None
         below = np.cumsum(negatives) - negatives / 2.0
         return float((positives * below).sum() / pairs)
-
-
-def plain(value: Any) -> Any:
-    """A number or an array as JSON has it, where nothing is infinite."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(value, list):
-        return [plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _share(part: int, whole: int) -> float | None:

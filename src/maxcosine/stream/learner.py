@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from maxcosine.stream.rows import Rows, n_columns
 from maxcosine.stream.source import StreamError
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """What a new model is to be."""
 
     rule: Rule
@@ -218,6 +217,14 @@ def _within(rows: Rows, n_columns: int) -> Rows:
     return Rows(
         before[rows.indptr], rows.columns[kept], None, rows.data[kept], rows.codes, rows.weights, rows.ends
     )
+
+
+def plain(value: Any) -> Any:
+    """A number or an array as JSON has it, where nothing is infinite."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def text_of(label: Any) -> str:

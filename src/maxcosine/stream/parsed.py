@@ -78,7 +78,7 @@ class Fault(NamedTuple):
     """What is wrong: see MESSAGES."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Parsed:
     """The rows of a block. Its arrays may be parts of longer ones; their owners are nobody else's."""
 

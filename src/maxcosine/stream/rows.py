@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass
+@dataclass(eq=False)
 class Rows:
     """Examples as the engine takes them."""
 

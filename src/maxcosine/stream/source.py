@@ -10,7 +10,6 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,8 +35,7 @@ class StreamError(ValueError):
     """Input that cannot be read; says where, what was found, and what to do."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where in the inputs something begins."""
 
     source: int = 0
@@ -59,8 +57,7 @@ class Span(NamedTuple):
     stop: int | None = None
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Whole lines of one input, of which the last may lack its end; or a piece of a line that is too long."""
 
     text: np.ndarray

@@ -22,8 +22,7 @@ from maxcosine import __version__, files, model_file
 from maxcosine.engine.heads import LIMITS
 from maxcosine.model import Model
 from maxcosine.stream.chunks import Stream
-from maxcosine.stream.evaluation import plain
-from maxcosine.stream.learner import StreamLearner, text_of
+from maxcosine.stream.learner import StreamLearner, plain, text_of
 from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import STANDARD_INPUT, Place, StreamError, described
 
@@ -230,7 +229,7 @@ class Training:
             self.model,
             self.checkpoint,
             more={
-                "place": asdict(place),
+                "place": place._asdict(),
                 "status": asdict(self.status),
                 "labels": self.stream.labels,
                 "format": self.stream.format,
