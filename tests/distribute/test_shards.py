@@ -8,7 +8,8 @@ from sklearn.datasets import load_digits
 
 from maxcosine import MCPExactClassifier
 from maxcosine.distribute import TextShard, fit, plan
-from maxcosine.stream import Stream, StreamError, cache
+from maxcosine.stream import Stream, StreamError
+from maxcosine.stream.cache import writing
 from maxcosine.stream.source import Span
 from tests.contract.streams import bits
 
@@ -59,7 +60,7 @@ def test_caches_stay_whole(tmp_path):
         path = tmp_path / f"{k}.svm"
         path.write_text(text(piece))
         names.append(path.with_suffix(".arrow"))
-        cache.write(Stream(path), names[-1])
+        writing.write(Stream(path), names[-1])
     shards = plan(names, n_shards=5)
     assert len(shards) == 3
     assert learnt(shards) == [labels.tolist() for labels in np.array_split(Y.astype(str), 3)]

@@ -17,8 +17,10 @@ from maxcosine import MCPClassifier, model_file
 from maxcosine.cli import app
 from maxcosine.compiled import JIT_ENABLED
 from maxcosine.rules import RULES
-from maxcosine.stream import cache
-from maxcosine.stream.cache import KEY, CacheReader, is_cache, write
+from maxcosine.stream.cache import is_cache, writing
+from maxcosine.stream.cache.header import KEY
+from maxcosine.stream.cache.reading import CacheReader
+from maxcosine.stream.cache.writing import write
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import Settings, StreamLearner
 from maxcosine.stream.source import Place, StreamError
@@ -87,7 +89,7 @@ def learnt(streams, path, **settings):
 
 def test_what_is_read_is_what_was_parsed(way, tmp_path, monkeypatch):
     path, options = way
-    monkeypatch.setattr(cache, "VALUES_A_BATCH", 300 if JIT_ENABLED else 60)
+    monkeypatch.setattr(writing, "VALUES_A_BATCH", 300 if JIT_ENABLED else 60)
     told = []
     text = Stream(path, block_bytes=2000, **options)
     n = write(Stream(path, block_bytes=2000, **options), tmp_path / "cache", told.append)
@@ -152,7 +154,7 @@ def test_chunks_are_as_those_of_text(way, tmp_path):
 
 def test_goes_on_at_any_example(way, tmp_path, monkeypatch):
     path, options = way
-    monkeypatch.setattr(cache, "VALUES_A_BATCH", 100)
+    monkeypatch.setattr(writing, "VALUES_A_BATCH", 100)
     write(Stream(path, block_bytes=500, **options), tmp_path / "cache")
     everything = content(Stream(tmp_path / "cache"))
     for line in range(0, N + 1, 7 if JIT_ENABLED else 20):
@@ -551,7 +553,7 @@ def test_commands_take_caches(way, tmp_path):
 
 def test_a_training_that_was_interrupted_goes_on_from_a_cache(way, tmp_path, monkeypatch):
     path, options = way
-    monkeypatch.setattr(cache, "VALUES_A_BATCH", 50)
+    monkeypatch.setattr(writing, "VALUES_A_BATCH", 50)
     write(Stream(path, block_bytes=500, **options), tmp_path / "cache")
     run("train", tmp_path / "cache", "--model", tmp_path / "whole")
     again = ["train", tmp_path / "cache", "--model", tmp_path / "model", "--checkpoint", tmp_path / "c"]

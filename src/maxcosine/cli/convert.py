@@ -39,7 +39,7 @@ def convert(
 
     from maxcosine import files
     from maxcosine.cli.display import ConversionWatch, show_conversion
-    from maxcosine.stream import cache
+    from maxcosine.stream.cache import writing
     from maxcosine.stream.chunks import Stream
 
     outputs = {"output": output, **({} if bad_lines is None else {"bad-lines": bad_lines})}
@@ -55,7 +55,7 @@ def convert(
             bad_lines=kept,
         )
         watch = stack.enter_context(ConversionWatch(stream.source))
-        n_examples = cache.write(stream, output, watch.update)
+        n_examples = writing.write(stream, output, watch.update)
     outcome: dict[str, Any] = {
         "output": str(output),
         "examples": n_examples,

@@ -18,7 +18,7 @@ from maxcosine.engine import csr_array
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
 from maxcosine.stream.ahead import Ahead, Result
-from maxcosine.stream.cache import MAGIC, Caches, are_caches
+from maxcosine.stream.cache import MAGIC, are_caches
 from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
 from maxcosine.stream.rows import Rows, n_columns
@@ -154,6 +154,8 @@ class Stream:
 
     def _open_caches(self, strict: bool) -> Callable[[], Iterator[Rows]]:
         """Read caches, in the way in which they were written."""
+        from maxcosine.stream.cache.reading import Caches  # which readers of text need not wait for
+
         caches = Caches(self.source, self.options, strict=strict)
         found = caches.options
         self.format, self.bits, self.exact = "cache", found["bits"], found["exact"]

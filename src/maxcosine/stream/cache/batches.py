@@ -1,0 +1,104 @@
+"""What is in a batch, checked: kernels trust it."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from maxcosine.stream.cache.arrow import lists_of, numbers_of, offsets_of, own_numbers, texts_of
+from maxcosine.stream.cache.header import MOST_BITS, Header
+from maxcosine.stream.parsed import MARGIN
+from maxcosine.stream.rows import Rows
+from maxcosine.stream.tidy import square_norms
+
+
+class Wrong(Exception):
+    """What is wrong with a row of a batch."""
+
+    def __init__(self, what: str, row: int = 0) -> None:
+        self.what, self.row = what, row
+
+
+def check_structure(batch: Any, header: Header) -> None:
+    """Check that lists and texts lie within what was read."""
+    batch.validate()  # of offsets it looks at the first and the last
+    _check_ascend(offsets_of(batch.column("label")), "label")
+    for name in (header.kind, "values"):
+        column = batch.column(name)
+        _check_ascend(numbers_of(column.offsets), name)
+        if column.null_count or column.values.null_count:
+            raise Wrong(f"something is missing (null) in {name}")
+    if header.kind == "names":
+        _check_ascend(offsets_of(batch.column("names").values), "names")
+
+
+def _check_ascend(offsets: np.ndarray, name: str) -> None:
+    descend = offsets[1:] < offsets[:-1]
+    if descend.any():
+        raise Wrong(f"something in {name} ends before it begins", int(np.argmax(descend)))
+
+
+def rows_of(batch: Any, header: Header) -> Rows:
+    """The rows of a batch, but for their codes and ends; all is checked that kernels trust."""
+    indptr, features = lists_of(batch.column(header.kind))
+    value_indptr, values = lists_of(batch.column("values"))
+    differ = indptr != value_indptr
+    if differ.any():
+        raise Wrong(f"the lists {header.kind} and values differ in length", int(np.argmax(differ)) - 1)
+    data = own_numbers(values)
+    squares = square_norms(indptr, data)
+    if not (np.isfinite(squares).all() or np.isfinite(data).all()):
+        _refuse_first(~np.isfinite(data), "the value {} is not finite", data, indptr)
+    columns, names, highest = np.empty(0, np.uint64), None, -1
+    if header.kind == "names":
+        names = letters_of(features)
+    else:
+        columns = own_numbers(features)
+    if header.kind == "columns":
+        n_columns = 1 << (header.bits or MOST_BITS)
+        highest = int(columns.max()) if len(columns) else -1
+        if highest >= n_columns:
+            _refuse_first(columns >= n_columns, f"the column {{}} is not below {n_columns}", columns, indptr)
+    weights = _weights(batch.column("weight")) if header.weighted else None
+    return Rows(
+        indptr,
+        columns,
+        names,
+        data,
+        np.empty(0, np.int64),
+        weights,
+        ends=(),
+        squares=squares,
+        n_columns=highest + 1 if header.kind == "columns" else None,
+    )
+
+
+def _weights(column: Any) -> np.ndarray | None:
+    """Weights; None if all are 1."""
+    if column.null_count:
+        raise Wrong("something is missing (null) in weight")
+    weights = own_numbers(column)
+    bad = ~((weights >= 0.0) & (weights < np.inf))
+    if bad.any():
+        _refuse_first(bad, "the weight {} is not a number from 0 on", weights, np.arange(len(weights) + 1))
+    return None if (weights == 1.0).all() else weights
+
+
+def _refuse_first(bad: np.ndarray, what: str, numbers: np.ndarray, indptr: np.ndarray) -> NoReturn:
+    """Refuse the first number that is bad."""
+    k = int(np.argmax(bad))
+    raise Wrong(what.format(numbers[k]), int(np.searchsorted(indptr, k, side="right")) - 1)
+
+
+def letters_of(names: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The letters of names, with room before the first, and where each begins."""
+    offsets, letters = texts_of(names)
+    starts = offsets.astype(np.int64) - int(offsets[0])
+    if letters.max(initial=0) >= 0x80:
+        letters.tobytes().decode()
+        first = letters[starts[:-1][np.diff(starts) > 0]]
+        if ((first & 0xC0) == 0x80).any():
+            raise Wrong("a name begins in the middle of a letter")
+    room = np.zeros(MARGIN, np.uint8)
+    return np.concatenate([room, letters, room])[MARGIN:-MARGIN], starts
