@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 
 # New objects between two searches for unreachable ones: with Python's own 700, a tenth of the start
-# of a command goes by in searching modules that have just been loaded.
+# of a command goes by in searching modules that have just been loaded, which stay.
 RARELY = 100_000
 
 # Parameters of glibc's mallopt, by their numbers in malloc.h, and what they are set to.

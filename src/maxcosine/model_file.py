@@ -14,7 +14,6 @@ import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,6 +140,8 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Loaded:
 
 def from_bytes(content: bytes, *, rules: Sequence[Rule] = ()) -> Loaded:
     """Read what `to_bytes` gave, with all checks of `load`."""
+    import tempfile  # which those who read or write files need not wait for
+
     # The library that reads tensors reads files only.
     with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
         file.write(content)

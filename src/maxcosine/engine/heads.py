@@ -85,8 +85,9 @@ LIMITS = {
     ),
 }
 
-# Squares are added up in blocks of this length, and the blocks exactly.
-SUM_BLOCK = 1024
+# Squares are added up in blocks of this length, and the blocks exactly; so many of them at a time stay in
+# the cache.
+SUM_BLOCK, BLOCKS_AT_ONCE = 1024, 32
 
 # Clearing slot by slot pays while the log is shorter than this share of the features.
 LOG_SHARE = 8
@@ -131,11 +132,13 @@ def norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
 
 def _sum_of_squares(row: np.ndarray) -> float:
     """The same to the bit however many zeros follow: there may be room for features to come."""
-    n_whole = len(row) - len(row) % SUM_BLOCK
-    blocks = np.square(row[:n_whole], dtype=np.float64).reshape(-1, SUM_BLOCK)
-    rest = np.zeros(SUM_BLOCK)
-    np.square(row[n_whole:], dtype=np.float64, out=rest[: len(row) - n_whole])
-    return math.fsum([*blocks.sum(axis=1), rest.sum()])
+    squares, sums = np.zeros((BLOCKS_AT_ONCE, SUM_BLOCK)), list[float]()
+    for start in range(0, len(row), squares.size):
+        part = row[start : start + squares.size]
+        np.square(part, dtype=np.float64, out=squares.reshape(-1)[: len(part)])
+        squares.reshape(-1)[len(part) :] = 0.0
+        sums += squares.sum(axis=1).tolist()
+    return math.fsum(sums)
 
 
 def _quotient(a: Any, b: np.ndarray) -> np.ndarray:
@@ -354,7 +357,8 @@ class Heads:
         kept = [(new, column, sign) for new, (column, sign) in enumerate(sources) if column >= 0]
 
         def moved(weights: np.ndarray) -> np.ndarray:
-            columns = np.zeros((*weights.shape[:-1], _padded(n_new)), weights.dtype)
+            stays = len(kept) == n_new == weights.shape[-1] == 1  # then no second copy needs memory
+            columns = weights if stays else np.zeros((*weights.shape[:-1], _padded(n_new)), weights.dtype)
             for new, column, sign in kept:
                 # 0 - w, not -w: weights never written are 0 and not -0
                 (np.add if sign > 0 else np.subtract)(0.0, weights[..., column], out=columns[..., new])
