@@ -12,50 +12,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline
-from maxcosine.index.native import count_bits, trailing_zeros, word_at
-from maxcosine.stream.numbers import COLON, SPACE, U
+from maxcosine.index.native import count_bits, trailing_zeros
+from maxcosine.stream.native import mark_bits, put_sixteen
+from maxcosine.stream.numbers import U
 
 SEGMENT = 8192
 """Bytes whose marks are found together; with them, they fit into the first-level cache."""
 _WORD = 64  # bytes whose marks are the bits of one word
-_AT_ONCE = 8
+_AT_ONCE = 16
 MOST_MARKS = SEGMENT + _WORD
-_GATHER = U(0x0102040810204080)  # times eight bytes that are 0 or 1, it has these as its highest eight bits
-
-
-@inline
-def _put_eight(marks: Any, count: Any, first: Any, bits: Any) -> Any:
-    """Write down the first eight bits that are set; returns the others."""
-    for k in range(_AT_ONCE):
-        marks[count + U(k)] = first + trailing_zeros(bits)
-        bits &= bits - U(1)
-    return bits
 
 
 @helper
-def find_marks(text: Any, p: Any, n: Any, flags: Any, marks: Any) -> Any:
+def find_marks(text: Any, p: Any, n: Any, marks: Any) -> Any:
     """Find the colons, spaces, and whatever is below a space, of a segment; returns how many there are.
 
-    `flags`, uint8, has room for SEGMENT bytes, and `marks`, uint64, for MOST_MARKS. A segment that ends with
-    the text has marks in the zeros behind it.
+    `marks`, uint64, has room for MOST_MARKS. A segment that ends with the text has marks in the zeros behind
+    it.
     """
-    size = min((n - p + U(_WORD - 1)) & ~U(_WORD - 1), U(SEGMENT))
-    for k in range(size):
-        byte = text[p + k]
-        flags[k] = (byte <= SPACE) | (byte == COLON)
-    address, count = U(flags.ctypes.data), U(0)
-    for k in range(U(0), size, U(_WORD)):
-        bits = U(0)
-        for part in range(U(0), U(_WORD), U(8)):
-            bits |= ((word_at(address + k + part) * _GATHER) >> U(56)) << part
+    stop, count = p + min((n - p + U(_WORD - 1)) & ~U(_WORD - 1), U(SEGMENT)), U(0)
+    for first in range(p, stop, U(_WORD)):
+        bits = mark_bits(text, first)
         found = count_bits(bits)
-        # Always eight or sixteen: to know how many, the processor would have to guess.
-        bits = _put_eight(marks, count, p + k, bits)
+        # Always sixteen: to know how many, the processor would have to guess.
+        put_sixteen(marks, count, first, bits)
         if found > U(_AT_ONCE):
-            bits = _put_eight(marks, count + U(_AT_ONCE), p + k, bits)
-        for more in range(U(2 * _AT_ONCE), found):
-            marks[count + more] = p + k + trailing_zeros(bits)
-            bits &= bits - U(1)
+            for k in range(found):
+                marks[count + k] = first + trailing_zeros(bits)
+                bits &= bits - U(1)
         count += found
     return count
 
@@ -63,7 +47,6 @@ def find_marks(text: Any, p: Any, n: Any, flags: Any, marks: Any) -> Any:
 class Marks(NamedTuple):
     """Room for the marks of a segment."""
 
-    flags: Any
     at: Any
     state: Any
     """Which mark is next, and how many there are. How many features are to be read one by one, and how many
@@ -72,11 +55,9 @@ class Marks(NamedTuple):
 
 @inline
 def borrow_marks(marks: Any) -> Any:
-    return Marks(borrow(marks.flags), borrow(marks.at), borrow(marks.state))
+    return Marks(borrow(marks.at), borrow(marks.state))
 
 
 def room_for_marks() -> Marks:
     """Room for the marks of a segment, of which none is found yet."""
-    return Marks(
-        np.empty(SEGMENT, np.uint8), np.empty(MOST_MARKS, np.uint64), np.array([0, 0, 0, 1], np.uint64)
-    )
+    return Marks(np.empty(MOST_MARKS, np.uint64), np.array([0, 0, 0, 1], np.uint64))

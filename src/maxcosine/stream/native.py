@@ -1,4 +1,4 @@
-"""Read eight features at a time, in vector registers.
+"""Read eight features at a time, and find where tokens end, in vector registers.
 
 Here is what is done, as plain Python; `native_code` writes the instructions.
 """
@@ -9,9 +9,27 @@ import itertools
 import re
 from typing import Any
 
+import numpy as np
+
 from maxcosine.compiled import native
 
 _FEATURE = rb"[ \t](\d{1,8}):(-?(?:(?=.{1,7}$)(?:\d+\.?\d*|\.\d+)|\d\.\d{6,7}))"
+
+
+@native
+def mark_bits(text: Any, p: Any) -> Any:
+    """Of 64 bytes from p on, which are colons, spaces or below a space: a bit each, the first byte lowest."""
+    marked = [byte <= ord(" ") or byte == ord(":") for byte in text[int(p) : int(p) + 64].tolist()]
+    return np.uint64(sum(1 << k for k, is_mark in enumerate(marked) if is_mark))
+
+
+@native
+def put_sixteen(marks: Any, count: Any, first: Any, bits: Any) -> None:
+    """Write down, from marks[count] on, `first` plus the position of each of the first sixteen bits that are
+    set. If there are fewer, what is written behind them means nothing."""
+    found = [k for k in range(64) if int(bits) >> k & 1][:16]
+    for k, bit in enumerate(found):
+        marks[int(count) + k] = int(first) + bit
 
 
 @native

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
 _EIGHT = 8
@@ -100,6 +101,68 @@ def _store(builder: Any, array: Any, feature: Any, values: Any) -> None:
     pointer = builder.gep(array, [feature])
     size = 4 if values.type.element in (_I32, ir.FloatType()) else 8
     builder.store(values, builder.bitcast(pointer, values.type.as_pointer()), align=size)
+
+
+@intrinsic
+def mark_bits(typingctx: Any, text: Any, p: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        start = builder.gep(context.make_array(sig.args[0])(context, builder, args[0]).data, [args[1]])
+        kind = _vector(_I8, 64)
+        letters = builder.load(builder.bitcast(start, kind.as_pointer()), align=1)
+        marked = builder.or_(
+            builder.icmp_unsigned("<=", letters, _all(kind, ord(" "))),
+            builder.icmp_unsigned("==", letters, _all(kind, ord(":"))),
+        )
+        return builder.bitcast(marked, _I64)
+
+    return types.uint64(text, p), codegen
+
+
+def _can_compress() -> bool:
+    """Whether there is an instruction that moves the bytes that are asked for next to each other."""
+    if config.CPU_FEATURES is not None:
+        return "+avx512vbmi2" in config.CPU_FEATURES
+    return bool(llvm.get_host_cpu_features().get("avx512vbmi2"))
+
+
+def _compressed_positions(builder: Any, bits: Any) -> list[Any]:
+    """The positions of the first sixteen bits, as two vectors of eight."""
+    kind, flags = _vector(_I8, 64), _vector(ir.IntType(1), 64)
+    compress = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(kind, [kind, kind, flags]), "llvm.x86.avx512.mask.compress.v64i8"
+    )
+    every = ir.Constant(kind, list(range(64)))
+    found = builder.call(compress, [every, _all(kind, 0), builder.bitcast(bits, flags)])
+    eights = [ir.Constant(_vector(_I32), list(range(first, first + _EIGHT))) for first in (0, _EIGHT)]
+    return [builder.zext(builder.shuffle_vector(found, found, eight), _vector(_I64)) for eight in eights]
+
+
+def _counted_positions(builder: Any, bits: Any) -> list[Any]:
+    """The same, one bit after another."""
+    eights = []
+    for _ in range(2):
+        eight = ir.Constant(_vector(_I64), ir.Undefined)
+        for lane in range(_EIGHT):
+            position = builder.cttz(bits, ir.Constant(ir.IntType(1), 0))
+            eight = builder.insert_element(eight, position, _I32(lane))
+            bits = builder.and_(bits, builder.sub(bits, _I64(1)))
+        eights.append(eight)
+    return eights
+
+
+@intrinsic
+def put_sixteen(typingctx: Any, marks: Any, count: Any, first: Any, bits: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        marks = context.make_array(sig.args[0])(context, builder, args[0]).data
+        positions = _compressed_positions if _can_compress() else _counted_positions
+        for k, eight in enumerate(positions(builder, args[3])):
+            lanes = ir.Constant(_vector(_I32), [0] * _EIGHT)
+            first = builder.insert_element(ir.Constant(eight.type, ir.Undefined), args[2], _I32(0))
+            found = builder.add(eight, builder.shuffle_vector(first, first, lanes))
+            _store(builder, marks, builder.add(args[1], _I64(k * _EIGHT)), found)
+        return context.get_dummy_value()
+
+    return types.void(marks, count, first, bits), codegen
 
 
 @intrinsic

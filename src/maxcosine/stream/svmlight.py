@@ -166,7 +166,7 @@ def _read_plain_features(
         k += U(1)
     while p >= U(8) and is_blank(text[p]):
         if k + U(2) >= count or at[k] != p:
-            k, count = U(0), find_marks(text, p, n, marks.flags, at)
+            k, count = U(0), find_marks(text, p, n, at)
             if count < U(3) or at[0] != p:
                 break
         if alone > U(0):
