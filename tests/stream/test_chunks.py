@@ -249,6 +249,26 @@ def test_many_lines_without_a_label_take_no_longer_than_others(tmp_path):
     assert read(path, labelled=True, on_bad="skip")[1].n_bad == 100_000
 
 
+@pytest.mark.parametrize(
+    ("left_out", "options"),
+    [
+        (b"900:1", {}),
+        (b"900:1", {"log1p": True}),
+        (b"1 900:x", {}),
+        (b"1 900:x", {"normalize": "l2"}),
+        (b"1 900:1e30", {}),
+        (b"1 900:1e30 2:1", {}),
+    ],
+)
+def test_lines_that_are_left_out_add_no_columns(tmp_path, left_out, options):
+    path = write(tmp_path, b"1 2:1 7:1\n" + left_out + b"\n-1 3:2\n")
+    skipping = {"labelled": True, "on_bad": "skip", "limits": (1e-30, 1e30)}
+    (rows,) = Stream(path, **skipping, **options).rows()
+    assert len(rows) == 2
+    assert rows.n_columns == 8
+    assert rows.squares.tolist() == pytest.approx([float(np.square(rows.data[:2]).sum()), rows.data[2] ** 2])
+
+
 def test_ids_that_are_no_column_numbers_are_refused_by_their_place(tmp_path):
     path = write(tmp_path, b"1 1:1\n1 2:1 0018446744073709551615:2\nonly 4000000000:1\n1 3:1\n")
     with pytest.raises(StreamError, match=r"data.svm:2:7: the id is too large for a column; hash features"):

@@ -9,6 +9,7 @@ from maxcosine.compiled import JIT_ENABLED
 from maxcosine.stream import parsed
 from maxcosine.stream.parsed import MESSAGES, Fault, padded
 from maxcosine.stream.svmlight import parse
+from maxcosine.stream.tidy import square_norms
 from tests.stream import naive
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -284,3 +285,25 @@ def test_a_block_that_is_none():
         parse(np.zeros(10), bits=0, dtype=float, stop_at_fault=True)
     with pytest.raises(ValueError, match="0 to 63"):
         parse(padded(b""), bits=64, dtype=float, stop_at_fault=True)
+
+
+ROWS = {
+    "tidy": (b"1 2:3 5:-4\n0 1:1\n-1\n", True),
+    "not ascending": (b"1 5:3 2:-4\n", False),
+    "twice": (b"1 2:3 2:-4\n", False),
+    "a zero": (b"1 2:3 5:0.0\n", False),
+    "a zero behind others": (b"1 1:1 2:1 3:1 4:1 5:1 6:1 7:1 8:1 9:-0\n", False),
+    "none": (b"# nothing\n", True),
+    "a bad line": (b"1 2:3\n1 5:x 4:0\n", True),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_measured_where_they_are_read(name, dtype):
+    content, is_tidy = ROWS[name]
+    rows = parse(padded(content), bits=0, dtype=dtype, stop_at_fault=False, columns=True)
+    assert rows.tidy is is_tidy
+    if is_tidy:
+        assert rows.squares.tolist() == square_norms(rows.indptr, rows.data).tolist()
+        assert rows.n_columns == max(rows.ids.tolist(), default=-1) + 1

@@ -33,7 +33,6 @@ class Ahead:
         self._answers: SimpleQueue[Answer | BaseException | None] = SimpleQueue()
         self._bytes, self._ended = 0, False
         self._room = threading.Condition()
-        self._turn = threading.Lock()
         self._reader: threading.Thread | None = None
         # Daemons: one that reads may wait for a pipe that never says anything, and nobody else should.
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
@@ -45,13 +44,13 @@ class Ahead:
 
     def __exit__(self, *_: object) -> None:
         with self._room:
-            self._ended = True
-            self._room.notify()
+            self._end()
         for thread in self._threads:
             if thread is not self._reader:
                 thread.join()
-        if self._reader is None:
-            self._blocks.close()
+        with self._room:
+            if self._reader is None:
+                self._blocks.close()
 
     def __iter__(self) -> Iterator[Result]:
         while (given := self._answers.get()) is not None:
@@ -76,34 +75,35 @@ class Ahead:
             del read, block, answer  # before there is another one
 
     def _next(self) -> tuple[Block, str, Answer] | None:
-        """Read a block; None if there is no more, or nobody asks any more."""
-        with self._turn:
-            if not self._has_room():
+        """Read a block, once it is this thread's turn; None if there is no more, or nobody asks any more."""
+        with self._room:
+            self._room.wait_for(lambda: self._ended or (self._reader is None and self._has_room()))
+            if self._ended:
                 return None
             self._reader = threading.current_thread()
-            try:
-                found = next(self._blocks, None)
-            except BaseException as error:  # likewise
-                self._end(error)
-                return None
-            finally:
-                self._reader = None
-            if found is None:
-                self._end(None)
-                return None
-            with self._room:
-                self._bytes += found[0].size
-            answer: Answer = SimpleQueue()
-            self._answers.put(answer)
-            return *found, answer
-
-    def _end(self, last: BaseException | None) -> None:
+        found, error = None, None
+        try:
+            found = next(self._blocks, None)
+        except BaseException as raised:  # likewise
+            error = raised
+        answer: Answer = SimpleQueue()
         with self._room:
-            self._ended = True
-        self._answers.put(last)
+            self._reader = None
+            if self._ended:
+                self._blocks.close()
+                return None
+            if found is None:
+                self._answers.put(error)
+                self._end()
+                return None
+            self._answers.put(answer)
+            self._bytes += found[0].size
+            self._room.notify()
+        return *found, answer
 
     def _has_room(self) -> bool:
-        """Wait until there is room for one more block; False if nobody asks any more."""
-        with self._room:
-            self._room.wait_for(lambda: self._ended or self._bytes <= self._most_bytes)
-            return not self._ended
+        return self._bytes <= self._most_bytes
+
+    def _end(self) -> None:
+        self._ended = True
+        self._room.notify_all()

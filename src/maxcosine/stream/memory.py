@@ -33,19 +33,19 @@ class Memory:
         if size < _SMALL:
             return np.empty(n, dtype)
         with self._lock:
-            fit = [k for k in self._free() if size <= len(self._pieces[k]) <= size + size // 2]
-            if not fit:
-                fit = [self._add(size + size // 8)]  # the next one may need a little more
-            return self._pieces[fit[0]][:size].view(dtype)
+            # By their positions: a name for a piece would be one more that refers to it.
+            for k in range(len(self._pieces)):
+                if size <= len(self._pieces[k]) <= size + size // 2 and self._is_free(k):
+                    return self._pieces[k][:size].view(dtype)
+            return self._pieces[self._add(size + size // 8)][:size].view(dtype)  # the next may need more
 
-    def _free(self) -> list[int]:
-        # By their positions: a name for a piece would be one more that refers to it.
-        return [k for k in range(len(self._pieces)) if sys.getrefcount(self._pieces[k]) == _ALONE]
+    def _is_free(self, k: int) -> bool:
+        return sys.getrefcount(self._pieces[k]) == _ALONE
 
     def _add(self, size: int) -> int:
         """One more piece; if there is much already, what is free is given back."""
         if sum(map(len, self._pieces)) + size > _MOST_BYTES:
-            free = set(self._free())
-            self._pieces = [piece for k, piece in enumerate(self._pieces) if k not in free]
+            free = [self._is_free(k) for k in range(len(self._pieces))]
+            self._pieces = [piece for piece, was_free in zip(self._pieces, free, strict=True) if not was_free]
         self._pieces.append(np.empty(size, np.uint8))
         return len(self._pieces) - 1

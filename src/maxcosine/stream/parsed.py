@@ -466,6 +466,7 @@ class Output:
         *,
         hashed: bool,
         named: bool,
+        weighted: bool,
         columns: bool,
         memory: Memory,
     ) -> None:
@@ -479,8 +480,8 @@ class Output:
             codes=memory.empty(n_rows, np.int32),
             starts=memory.empty(n_rows, np.int64),
             lines=memory.empty(n_rows, np.int32),
-            weights=memory.empty(n_rows, np.float64),
-            tags=memory.empty(2 * n_rows, np.int64).reshape(n_rows, 2),
+            weights=memory.empty(n_rows if weighted else 0, np.float64),
+            tags=memory.empty(2 * n_rows if weighted else 0, np.int64).reshape(-1, 2),
             squares=memory.empty(n_rows, np.float64),
         )
         self.rows.indptr[0] = 0
@@ -497,7 +498,7 @@ class Output:
             starts=memory.empty(n_features + 1 if named else 1, np.int64),
         )
         self.names.starts[0] = 0
-        self.named = named
+        self.named, self.weighted = named, weighted
         self.marks = room_for_marks()
         self.separators = separators
         self.faults: list[Fault] = []
@@ -556,7 +557,12 @@ class Output:
         n_rows, n_features, n_letters = (int(self.state[k]) for k in (ROW, FEATURE, LETTER))
         rows = self.rows
         codes, labels = self._codes_and_labels(n_rows)
-        weights, tags = rows.weights[:n_rows], rows.tags[:n_rows]
+        weights: np.ndarray | None = None
+        tags: np.ndarray | None = None
+        if self.weighted:
+            weights, tags = rows.weights[:n_rows], rows.tags[:n_rows]
+            weights = None if np.all(weights == 1.0) else weights
+            tags = None if np.all(tags[:, 0] == tags[:, 1]) else tags
         return Parsed(
             indptr=rows.indptr[: n_rows + 1],
             ids=self.ids[:n_features],
@@ -565,10 +571,10 @@ class Output:
             data=self.data[:n_features],
             codes=codes,
             labels=labels,
-            weights=None if np.all(weights == 1.0) else weights,
+            weights=weights,
             row_starts=rows.starts[:n_rows],
             row_lines=rows.lines[:n_rows],
-            tags=None if np.all(tags[:, 0] == tags[:, 1]) else tags,
+            tags=tags,
             n_lines=int(self.state[LINE]),
             faults=self.faults,
         )

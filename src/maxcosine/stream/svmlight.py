@@ -109,11 +109,11 @@ def parse(
         _SEPARATORS,
         hashed=True,
         named=False,
+        weighted=False,
         columns=columns,
         memory=memory or Memory(),
     )
     parsed = output.fill(_read_lines, bits, stop_at_fault=stop_at_fault)
-    parsed.weights = parsed.tags = None  # the format has none
     if not output.state[UNTIDY]:
         parsed.tidy, parsed.squares = True, output.rows.squares[: len(parsed.codes)]
         parsed.n_columns = int(output.state[COLUMNS]) if columns else None

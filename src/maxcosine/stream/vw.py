@@ -95,6 +95,7 @@ def parse(
         _SEPARATORS,
         hashed=bits > 0,
         named=bits == 0 or keep_names,
+        weighted=True,
         columns=columns,
         memory=memory or Memory(),
     )
