@@ -33,19 +33,20 @@ def put_sixteen(marks: Any, count: Any, first: Any, bits: Any) -> None:
 
 
 @native
-def read_eight(text: Any, at: Any, k: Any, ids: Any, data: Any, feature: Any) -> bool:
-    """Read eight features that begin at the k-th mark: one to eight digits, a colon, and a number of at most
-    seven letters, or d.dddddd or d.ddddddd, each with or without a minus. A space is behind each of them, and
-    behind the last perhaps a newline.
+def read_eight(text: Any, at: Any, k: Any, ids: Any, data: Any, feature: Any) -> Any:
+    """Read eight features that begin at the k-th mark, or those up to the end of the line: one to eight
+    digits, a colon, and a number of at most seven letters, or d.dddddd or d.ddddddd, each with or without a
+    minus. A space is behind each of them, or a newline.
 
-    Whether that is what they are. If not, what is written to `ids` and `data` means nothing.
+    Returns how many there are; 0 if anything else is among them. What is written to `ids` and `data` behind
+    them means nothing.
     """
     starts = at[int(k) : int(k) + 17 : 2].tolist()
-    if any(text[stop] != ord(" ") for stop in starts[1:8]) or text[starts[8]] not in b" \n":
-        return False
     for j, (start, stop) in enumerate(itertools.pairwise(starts)):
         found = re.fullmatch(_FEATURE, bytes(text[start:stop]))
-        if found is None or start + 1 + len(found[1]) != at[int(k) + 2 * j + 1]:
-            return False
+        if found is None or start + 1 + len(found[1]) != at[int(k) + 2 * j + 1] or text[stop] not in b" \n":
+            return np.uint64(0)
         ids[int(feature) + j], data[int(feature) + j] = int(found[1]), float(found[2])
-    return True
+        if text[stop] == ord("\n"):
+            return np.uint64(j + 1)
+    return np.uint64(8)

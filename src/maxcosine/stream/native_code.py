@@ -180,20 +180,22 @@ def read_eight(typingctx: Any, text: Any, at: Any, k: Any, ids: Any, data: Any, 
             found = [builder.load(builder.gep(marks, [place])) for place in places]
             return [builder.add(builder.add(base, mark), _I64(-less)) for mark in found]
 
-        def all_of(flags: Any) -> Any:
-            return builder.icmp_unsigned("==", builder.bitcast(flags, _I8), _I8(255))
-
-        result = cgutils.alloca_once_value(builder, cgutils.false_bit)
         # The last seven bytes of each value, and what is behind it.
         tails = _gathered(builder, addresses(2, 7), _I64)
         ends = builder.lshr(tails, _all(wide, 56))
-        fine = builder.icmp_unsigned("==", ends, _all(wide, ord(" ")))
-        last = builder.extract_element(ends, _I32(_EIGHT - 1))
-        last = builder.or_(
-            builder.icmp_unsigned("==", last, _I64(ord(" "))),
-            builder.icmp_unsigned("==", last, _I64(ord("\n"))),
-        )
-        with builder.if_then(all_of(builder.insert_element(fine, last, _I32(_EIGHT - 1)))):
+        space = builder.icmp_unsigned("==", ends, _all(wide, ord(" ")))
+        newline = builder.icmp_unsigned("==", ends, _all(wide, ord("\n")))
+        # Those up to the end of the line: all bits up to the first newline's, or all eight.
+        line_end = builder.bitcast(newline, _I8)
+        line_end = builder.and_(line_end, builder.neg(line_end))
+        asked = builder.sub(builder.shl(line_end, _I8(1)), _I8(1))
+
+        def all_of(flags: Any) -> Any:
+            """Whether a flag is set for each of those."""
+            return builder.icmp_unsigned("==", builder.and_(builder.bitcast(flags, _I8), asked), asked)
+
+        result = cgutils.alloca_once_value(builder, _I64(0))
+        with builder.if_then(all_of(builder.or_(space, newline))):
             starts, colons = _every_other(builder, marks, k, 0), _every_other(builder, marks, k, 1)
             stops = _every_other(builder, marks, builder.add(k, _I64(1)), 1)
             heads = _gathered(builder, addresses(1, 0), _I32)
@@ -248,7 +250,8 @@ def read_eight(typingctx: Any, text: Any, at: Any, k: Any, ids: Any, data: Any, 
                 values = builder.fptrunc(values, _vector(ir.FloatType()))
             _store(builder, ids, feature, numbers)
             _store(builder, data, feature, values)
-            builder.store(all_of(fine), result)
+            count = builder.zext(builder.ctpop(asked), _I64)
+            builder.store(builder.select(all_of(fine), count, _I64(0)), result)
         return builder.load(result)
 
-    return types.boolean(text, at, k, ids, data, feature), codegen
+    return types.uint64(text, at, k, ids, data, feature), codegen

@@ -172,13 +172,14 @@ def _read_plain_features(
         if alone > U(0):
             alone -= U(1)
         elif k + U(2 * _AT_ONCE) < count:
-            if read_eight(text, at, k, ids, data, feature):
+            read = read_eight(text, at, k, ids, data, feature)
+            if read > U(0):
                 if bits:
-                    for i in range(feature, feature + U(_AT_ONCE)):
+                    for i in range(feature, feature + read):
                         if U(ids[i]) >= hashed_from:
                             ids[i] = column_of(mix(U(ids[i])), bits)
-                feature += U(_AT_ONCE)
-                k += U(2 * _AT_ONCE)
+                feature += read
+                k += U(2) * read
                 p, patience = at[k], U(_AT_ONCE)
                 continue
             alone, patience = patience, min(U(2) * patience, U(_MOST_ALONE))
