@@ -176,6 +176,16 @@ def test_hashed_ids():
     assert len(ids) < 10_000 or counts.std() < 2 * np.sqrt(counts.mean())
 
 
+@pytest.mark.parametrize("end", [b"\n", b" \n", b"\r\n", b"\t\n", b" # 9:9 9:9\n", b"\n\n", b"\n 1 \n"])
+@pytest.mark.parametrize("bits", [0, 3])
+def test_lines_end_after_any_number_of_features(end, bits):
+    lines = [b" ".join([b"-1", *(b"%d:0.%d" % (k + 1, k + n) for k in range(n))]) for n in range(40)]
+    content = end.join([*lines, *lines[::-1], b"1 5:5"])
+    found = naive.as_read(padded(content), read(content, bits=bits))
+    assert found == naive.read(naive.svmlight_row, content, bits=bits)
+    assert not found.faults
+
+
 def test_more_of_everything_than_there_is_room_for_at_first():
     n = many(150_000)
     lines = [b"%d 1:%d" % (k // 2, k) if k % 3 else b"%d 1:x" % k for k in range(n)]
