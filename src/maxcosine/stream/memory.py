@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 import threading
 from typing import Any
@@ -47,5 +48,6 @@ class Memory:
         if sum(map(len, self._pieces)) + size > _MOST_BYTES:
             free = [self._is_free(k) for k in range(len(self._pieces))]
             self._pieces = [piece for piece, was_free in zip(self._pieces, free, strict=True) if not was_free]
-        self._pieces.append(np.empty(size, np.uint8))
+        # Not `np.empty`, which asks for pages of 2 MB: how many are used depends on where they happen to lie.
+        self._pieces.append(np.frombuffer(mmap.mmap(-1, size), np.uint8))
         return len(self._pieces) - 1
