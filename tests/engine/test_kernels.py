@@ -225,3 +225,14 @@ print(json.dumps(best(1.0)))
 @compiled_only
 def test_functions_of_others_call_ours():
     assert run_python("-c", CALLS_OURS) == 1.0
+
+
+@compiled_only
+def test_files_that_all_have_one_old_time_are_told_apart_by_what_is_in_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_PACKAGE", tmp_path)
+    source, stamps = tmp_path / "heads.py", set()
+    for content, time in (("SHARE = 8", 1), ("SHARE = 4", 1), ("SHARE = 4", 2e9), ("SHARE = 8", 2.1e9)):
+        source.write_text(content)
+        os.utime(source, (time, time))
+        stamps.add(store.stamp.__wrapped__())
+    assert len(stamps) == 4

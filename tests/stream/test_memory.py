@@ -1,5 +1,7 @@
 """Memory that is used again when nobody refers to it."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,24 @@ def test_chunks_that_are_kept_stay_as_they_are(tmp_path):
             assert np.allclose(values[1:40], row + np.arange(1, 40) / 10)
             row += 1
     assert row == 3000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="about processes that are forked off")
+def test_a_process_that_is_forked_off_has_its_memory_for_itself():
+    memory = Memory()
+    kept = memory.empty(10_000, np.int64)
+    kept[:] = 7
+    told, tell = os.pipe()
+    asked, ask = os.pipe()
+    child = os.fork()
+    if not child:
+        os.read(asked, 1)  # until the other one has used it again
+        os.write(tell, b"same" if (kept == 7).all() else b"changed")
+        os._exit(0)
+    del kept
+    memory.empty(10_000, np.int64)[:] = 8
+    os.write(ask, b"!")
+    assert os.read(told, 10) == b"same"
+    os.waitpid(child, 0)
+    for end in (told, tell, asked, ask):
+        os.close(end)

@@ -22,6 +22,7 @@ from maxcosine import files
 
 _PACKAGE = Path(__file__).parent.parent
 _COMPILERS = ("numba", "llvmlite")
+_TOLD_TIME = 1e9  # in the year 2001
 _FACTS = ("model", "flags", "Features", "CPU ")  # as /proc/cpuinfo calls them
 
 
@@ -36,7 +37,8 @@ class Compiled(NamedTuple):
 def found_or_made(name: str, kinds: str, make: Callable[[], Compiled]) -> Compiled:
     """The kernel of this name for arguments of these kinds: from disk, or else made, and kept there."""
     machine = _machine()
-    file = f"{name}-{zlib.crc32((kinds + machine).encode()):08x}.kernel"
+    # With the place of the package: two installations that share a folder do not take turns in it.
+    file = f"{name}-{zlib.crc32(f'{kinds} {machine} {_PACKAGE}'.encode()):08x}.kernel"
     facts = {"stamp": stamp(), "kinds": kinds, "machine": machine}
     for folder in _folders():
         with suppress(OSError, ValueError, KeyError):
@@ -72,12 +74,22 @@ def _folders() -> Iterator[Path]:
 
 @functools.cache
 def stamp() -> str:
-    """Of the sources, and of what compiles them: their sizes and times, as Python tells stale bytecode."""
+    """Of the sources: their sizes and times, as Python tells stale bytecode; and of what compiles them."""
     compilers = [Path(spec.origin) for spec in map(find_spec, _COMPILERS) if spec and spec.origin]
     versions = [path.with_name("_version.py") for path in compilers]
-    facts = [(entry.path, entry.stat()) for entry in _sources(_PACKAGE)]
-    facts += [(str(path), path.stat()) for path in versions if path.exists()]
-    return " ".join(f"{os.path.basename(path)}:{s.st_size}:{s.st_mtime_ns}" for path, s in sorted(facts))
+    facts = [_fact(entry) for entry in _sources(_PACKAGE)]
+    return " ".join([*sorted(facts), *(f"{_checksum(path):x}" for path in versions if path.exists())])
+
+
+def _fact(entry: os.DirEntry[str]) -> str:
+    found = entry.stat()
+    # Some tools give all files one time, long ago; then it tells nothing.
+    when = int(found.st_mtime) if found.st_mtime >= _TOLD_TIME else f"{_checksum(entry.path):x}"
+    return f"{entry.path.removeprefix(str(_PACKAGE))}:{found.st_size}:{when}"
+
+
+def _checksum(path: str | Path) -> int:
+    return zlib.crc32(Path(path).read_bytes())
 
 
 def _sources(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:

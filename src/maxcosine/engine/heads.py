@@ -382,16 +382,17 @@ class Heads:
             table[name] = values
         self.rules = (self.rule,) * len(table)
         self.arrays = Arrays(
-            v=moved(old.v),
-            bias=moved(old.bias),
-            total=moved(old.total),
-            total_bias=moved(old.total_bias),
             table=table,
             state=state,
             params=np.tile(old.params[0], (len(table), 1)),
             rules=_entries([self.rule] * len(table)),
             log=log,
             came=came,
+            # Last, as some may stay in their place: whatever fails, fails before.
+            v=moved(old.v),
+            bias=moved(old.bias),
+            total=moved(old.total),
+            total_bias=moved(old.total_bias),
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from queue import SimpleQueue
@@ -43,6 +44,8 @@ class Ahead:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if sys.is_finalizing():  # the threads are gone, perhaps with a lock
+            return
         with self._room:
             self._end()
         for thread in self._threads:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -49,5 +50,16 @@ class Memory:
             free = [self._is_free(k) for k in range(len(self._pieces))]
             self._pieces = [piece for piece, was_free in zip(self._pieces, free, strict=True) if not was_free]
         # Not `np.empty`, which asks for pages of 2 MB: how many are used depends on where they happen to lie.
-        self._pieces.append(np.frombuffer(mmap.mmap(-1, size), np.uint8))
+        self._pieces.append(np.frombuffer(_pages(size), np.uint8))
         return len(self._pieces) - 1
+
+
+def _pages(size: int) -> mmap.mmap:
+    """Pages of the system, of its usual size, which a process that is forked off has for itself."""
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return mmap.mmap(-1, size)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a system that knows of no others
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return pages

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils, config, types
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 _EIGHT = 8
@@ -120,9 +120,8 @@ def mark_bits(typingctx: Any, text: Any, p: Any) -> Any:
 
 def _can_compress() -> bool:
     """Whether there is an instruction that moves the bytes that are asked for next to each other."""
-    if config.CPU_FEATURES is not None:
-        return "+avx512vbmi2" in config.CPU_FEATURES
-    return bool(llvm.get_host_cpu_features().get("avx512vbmi2"))
+    asked = config.CPU_FEATURES
+    return "+avx512vbmi2" in (get_host_cpu_features() if asked is None else asked).split(",")
 
 
 def _compressed_positions(builder: Any, bits: Any) -> list[Any]:

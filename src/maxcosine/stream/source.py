@@ -153,9 +153,9 @@ class Source:
 
     def blocks(self, start: Place = Place()) -> Iterator[Block]:  # noqa: B008, it never changes
         """All lines from a place on, in blocks."""
-        for number, _ in self.opened(start, self._text_reader):
+        for number, reader in self.opened(start, self._text_reader):
             offset = start.offset if number == start.source else 0
-            yield from self._blocks_of(number, max(self.spans[number].start, offset))
+            yield from self._blocks_of(number, reader, max(self.spans[number].start, offset))
 
     def _text_reader(self, number: int) -> _Reader:
         return _Reader(self.names[number], self.title(number), self.spans[number].stop)
@@ -176,9 +176,7 @@ class Source:
                 self._reader = None
             self._before += _size(name) or 0
 
-    def _blocks_of(self, number: int, offset: int) -> Iterator[Block]:
-        reader = self._reader
-        assert reader is not None
+    def _blocks_of(self, number: int, reader: _Reader, offset: int) -> Iterator[Block]:
         reader.skip(offset)
         if offset:
             self.skipped_bytes = self.read_bytes
