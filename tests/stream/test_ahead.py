@@ -1,5 +1,7 @@
 """Blocks that are read and parsed ahead."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -86,3 +88,26 @@ def test_whoever_leaves_early_does_not_wait_for_a_pipe():
     while threading.active_count() > before:
         assert time.monotonic() - begun < 60
         time.sleep(0.01)
+
+
+LEFT_OPEN = """
+import numpy as np
+from maxcosine.stream.ahead import Ahead
+from maxcosine.stream.source import Block
+
+def blocks():
+    while True:
+        yield Block(np.zeros(10, np.uint8), 10, 0, 0, False, False), "svmlight"
+
+def results():
+    with Ahead(blocks(), lambda block, format: (block, None), 2, 30) as ahead:
+        yield from ahead
+
+left_open = results()
+next(left_open)
+"""
+
+
+def test_python_ends_while_blocks_are_left():
+    ran = subprocess.run([sys.executable, "-c", LEFT_OPEN], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
