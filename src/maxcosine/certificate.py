@@ -8,23 +8,23 @@ ell = Lambda / norm(w), and gamma itself is at most 1 / ell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from maxcosine.record import Record
+
 Number = Any  # a float or an int, or an array with one for each class
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equal fields, where fields may be arrays."""
+def _same(one: Record, other: object) -> bool:
+    """Equal values, where values may be arrays."""
     if type(one) is not type(other):
         return False
-    return all(np.array_equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    return all(np.array_equal(value, getattr(other, name)) for name, value in one.as_dict().items())
 
 
-@dataclass(frozen=True, eq=False)
-class Merge:
+class Merge(Record, frozen=True):
     """What a hypothesis was merged from, and what both ways of merging would have proven.
 
     Attributes
@@ -46,8 +46,7 @@ class Merge:
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Certificate:
+class Certificate(Record, frozen=True):
     """Proven facts about a hypothesis; arrays for one-vs-rest with more than two classes, else numbers.
 
     Everything here is about separation through the origin of the space that the learner sees: with

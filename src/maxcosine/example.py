@@ -69,6 +69,7 @@ def heads_at(places: Any, like: Any) -> Any:
         vector_at(places, 7, np.uint64),
         matrix_at(places, 8, np.uint64),
         vector_at(places, 9, np.int64),
+        vector_at(places, 10, np.float64),
     )
 
 

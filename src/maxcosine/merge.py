@@ -11,7 +11,6 @@ noisy data: "mean".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -329,7 +328,7 @@ def _merge_averaged(heads: Heads, h: int, members: Sequence[_Member], how: str) 
 
 def as_start(model: Model) -> Model:
     """A copy to go on from that has counted nothing yet: neither examples nor, averaging, rounds."""
-    start = replace(model.copy(), merge=None)
+    start = model.copy().replace(merge=None)
     table, arrays = start.heads.table, start.heads.arrays
     for name in ("seen", "learnt", "mistakes", "updates", "sum_scale", "sum_coef", "sum_norm", "sum_slack"):
         table[name] = 0

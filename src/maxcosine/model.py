@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from maxcosine.engine import Heads, Proven, csr_array, joint, learn, norms, one_
 from maxcosine.engine.learn import NOT_PREDICTED, UNWEIGHTED
 from maxcosine.example import OneByOne
 from maxcosine.features import Features, plain_dict
+from maxcosine.record import Record
 from maxcosine.rule import Rule
 
 MULTICLASS = ("ovr", "joint")
@@ -25,8 +25,7 @@ def _layout(n_classes: int, multiclass: str) -> np.ndarray:
     return one_vs_rest([n_classes - 1] if n_classes <= 2 else range(n_classes))
 
 
-@dataclass(eq=False)
-class Model:
+class Model(Record):
     """Two classes are learnt by one head; more by one head each against the rest, or jointly by one."""
 
     rule: Rule
@@ -37,11 +36,10 @@ class Model:
     closed: bool = True
     """All classes were named: no others may come."""
     merge: Merge | None = None
-    _read: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What was read off the heads since they last changed."""
-    _learner: OneByOne | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        self._read = dict[str, Any]()  # off the heads, since they last changed
+        self._learner: OneByOne | None = None
         self._number_classes()
 
     def _number_classes(self) -> None:
@@ -101,7 +99,7 @@ class Model:
         return int(self.heads.table["seen"].max())
 
     def copy(self) -> Model:
-        return replace(self, heads=self.heads.copy(), features=self.features.copy(), _read={}, _learner=None)
+        return self.replace(heads=self.heads.copy(), features=self.features.copy())
 
     # Learning
 

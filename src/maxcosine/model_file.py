@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -29,6 +29,7 @@ from maxcosine.features import Features
 from maxcosine.index import MOST_FEATURES, FeatureIndex
 from maxcosine.index.kernels import spans
 from maxcosine.model import MULTICLASS, Model
+from maxcosine.record import Record
 from maxcosine.rule import Rule
 from maxcosine.rules import RULES
 
@@ -80,7 +81,7 @@ class BadModelFile(ValueError):
     """A file that holds no model, or a damaged one, or one that this version cannot read."""
 
 
-class Loaded(NamedTuple):
+class Loaded(Record):
     """What a file holds."""
 
     model: Model
@@ -196,7 +197,7 @@ def _contents(
     return _as_json(described), contents
 
 
-class _Tensor(NamedTuple):
+class _Tensor(Record):
     """An array that is to be written, block by block: no copy of the whole is made."""
 
     dtype: np.dtype
@@ -239,9 +240,9 @@ def _write(file: Any, text: str, tensors: dict[str, _Tensor]) -> None:
     header: dict[str, Any] = {"__metadata__": {CHECKSUM: "0" * 64, DESCRIPTION: text}}
     stop = 0
     for name in names:
-        dtype, shape, _ = tensors[name]
-        start, stop = stop, stop + tensors[name].nbytes
-        header[name] = {"dtype": CODES[dtype], "shape": shape, "data_offsets": [start, stop]}
+        tensor = tensors[name]
+        start, stop = stop, stop + tensor.nbytes
+        header[name] = {"dtype": CODES[tensor.dtype], "shape": tensor.shape, "data_offsets": [start, stop]}
     raw = json.dumps(header, separators=(",", ":")).encode()
     raw += b" " * (-len(raw) % 8)
     file.write(len(raw).to_bytes(8, "little") + raw)

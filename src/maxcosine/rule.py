@@ -10,7 +10,6 @@ import math
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.compiled import JIT_ENABLED, Callback, compile_callback, helper
+from maxcosine.record import Record
 
 # One machine signature for every rule, so that one compiled engine serves them all:
 # (margin, sq_w, sq_x, coef_sum, state, params, move); state and move are written.
@@ -30,8 +30,7 @@ Step = Callable[..., tuple[float, float, tuple[float, ...]]]
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-12, 1e12
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(Record, frozen=True):
     """A parameter of a rule: its default, its meaning and the interval it must lie in."""
 
     default: float | Callable[[Mapping[str, float]], float]
@@ -59,8 +58,7 @@ class Param:
         return f"{left}{self.low:g}, {self.high:g}{right}"
 
 
-@dataclass(frozen=True, eq=False)
-class Rule:
+class Rule(Record, frozen=True):
     """A perceptron-like rule; make one with the decorator :func:`rule`.
 
     Call it as the plain Python function it was written as:
@@ -92,8 +90,7 @@ class Rule:
     """Where the rule is from."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "__doc__", self.function.__doc__)
-        object.__setattr__(self, "__module__", self.function.__module__)
+        vars(self).update(__doc__=self.function.__doc__, __module__=self.function.__module__)
 
     def __call__(
         self,
@@ -121,8 +118,7 @@ class Rule:
             return self.name
         # A worker process has another __main__: there the rule travels by value, where the pickler
         # (cloudpickle, as joblib uses it) can send functions.
-        traits = {f.name: getattr(self, f.name) for f in fields(self)}
-        traits.update(params=dict(self.params), state=dict(self.state))
+        traits = {**self.as_dict(), "params": dict(self.params), "state": dict(self.state)}
         return _arrived, (traits,)
 
     @cached_property

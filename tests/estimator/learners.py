@@ -1,13 +1,12 @@
 """Every learner, small data for them, and two looks at an estimator that tests compare."""
 
-import dataclasses
-
 import numpy as np
 import scipy.sparse
 
 import maxcosine
 from maxcosine import RULES, FeatureIndex, OnlineClassifier, PAClassifier, Rule
 from maxcosine.features import Features
+from maxcosine.record import Record
 
 NAMED = [getattr(maxcosine, name) for name in maxcosine.__all__ if name.endswith("Classifier")]
 NAMED.remove(OnlineClassifier)
@@ -59,7 +58,7 @@ def contents(value):
         return contents(value.get_state())
     if isinstance(value, FeatureIndex):
         return value.kind, value.keys().tolist()
-    if dataclasses.is_dataclass(value) or isinstance(value, Features):
+    if isinstance(value, Record | Features):
         value = vars(value)
     if isinstance(value, dict):
         return {

@@ -91,7 +91,7 @@ def training_of(
 
 def saved(training, path):
     model_file.save(training.model, path)
-    return model_file.digest(path), training.status
+    return model_file.digest(path), training.status.as_dict()
 
 
 def gone_on(training):
@@ -217,9 +217,9 @@ def test_bad_lines_and_predictions_are_whole_after_interruptions(tmp_path, kind)
         outcomes.append((digest, status, *(name.read_bytes() for name in names.values())))
     assert outcomes[0] == outcomes[1]
     _, status, predictions, kept = outcomes[0]
-    assert status.bad == len(kept.splitlines()) == len(range(3, N, 7))
-    assert status.judged == len(predictions.splitlines()) == N
-    assert status.examples == 2 * N
+    assert status["bad"] == len(kept.splitlines()) == len(range(3, N, 7))
+    assert status["judged"] == len(predictions.splitlines()) == N
+    assert status["examples"] == 2 * N
     left = {path.name for path in tmp_path.iterdir() if path.name.startswith((".", "checkpoint."))}
     assert left == {"checkpoint.predictions", "checkpoint.bad_lines"}
 

@@ -1,10 +1,7 @@
 """Training on the workers of a cluster, for ``maxcosine train --on``."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +9,10 @@ import typer
 
 from maxcosine.cli.merge import How
 from maxcosine.cli.options import command_line
+from maxcosine.record import Record
 
 
-@dataclass
-class Cluster:
+class Cluster(Record):
     """Where many workers learn, and how what they learnt becomes one model."""
 
     on: Annotated[

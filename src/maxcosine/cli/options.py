@@ -1,19 +1,18 @@
 """Options that several commands have, each described once."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from maxcosine.record import Record
 
 
 class Format(StrEnum):
@@ -47,8 +46,7 @@ BadLines = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
 
 
-@dataclass
-class Reading:
+class Reading(Record):
     """How any data are read."""
 
     format: Annotated[
@@ -71,8 +69,7 @@ class Reading:
         return {"format": self.format.value, "on_bad": self.on_bad.value, "threads": self.threads}
 
 
-@dataclass
-class Examples:
+class Examples(Record):
     """What becomes of the features and values of data that are learnt."""
 
     bits: Annotated[
@@ -106,7 +103,9 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
     """A command that is given the fields of such groups one by one, as a command line has them."""
     parameters = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {
-        name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)
+        name: p.annotation
+        for name, p in parameters.items()
+        if isinstance(p.annotation, type) and issubclass(p.annotation, Record)
     }
     fields = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
 

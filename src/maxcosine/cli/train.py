@@ -1,7 +1,5 @@
 """``maxcosine train``: from files to a model."""
 
-from __future__ import annotations
-
 import json as json_module
 import time
 from enum import StrEnum
@@ -171,7 +169,7 @@ def _tell(
         show_outcome(outcome)
 
 
-def _learn(training: Training, watch: TrainingWatch, model: Path, resumed: list[Path] | None) -> float:
+def _learn(training: "Training", watch: "TrainingWatch", model: Path, resumed: list[Path] | None) -> float:
     """Learn, and write the model; returns how long that took.
 
     `resumed` are the files that a training was writing when it was interrupted.

@@ -15,11 +15,12 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from maxcosine.compiled import code, store
+from maxcosine.record import Record
 
 # Arrays that are lengthened in place get half as much again while they are small, and an eighth later.
 SMALL = 2**18
@@ -155,7 +156,7 @@ def _slots(kind: Any) -> str:
     return "q" * (1 + n) if isinstance(what, np.dtype) else ""
 
 
-class _Entry(NamedTuple):
+class _Entry(Record):
     """A compiled kernel, for arguments of certain kinds."""
 
     function: Callable[[int], int]
@@ -254,7 +255,7 @@ def not_literally(flag: bool) -> bool:
     return bool(int(flag))
 
 
-class Callback(NamedTuple):
+class Callback(Record):
     """A compiled function that kernels call by its address."""
 
     address: int

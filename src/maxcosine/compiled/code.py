@@ -15,7 +15,7 @@ import mmap
 import platform
 import struct
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 ENTRY = "maxcosine_entry"
 """The name of the function by which loaded code is called."""
@@ -37,44 +37,10 @@ def load(code: bytes) -> int:
     return _load_by_llvm(code) if address is None else address
 
 
-class _Section(NamedTuple):
-    name: int
-    kind: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    alignment: int
-    entry_size: int
-
-
-class _Symbol(NamedTuple):
-    name: int
-    info: int
-    other: int
-    section: int
-    value: int
-    size: int
-
-
-class _Relocation(NamedTuple):
-    offset: int
-    kind: int
-    symbol: int
-    addend: int
-
-
-_LAYOUTS: dict[Any, struct.Struct] = {
-    _Section: struct.Struct("<IIQQQQIIQQ"),
-    _Symbol: struct.Struct("<IBBHQQ"),
-    _Relocation: struct.Struct("<QIIq"),
-}
-
-
-def _records(kind: Any, code: bytes, offset: int, size: int) -> list[Any]:
-    return [kind(*fields) for fields in _LAYOUTS[kind].iter_unpack(code[offset : offset + size])]
+# Tables of an object file, each of which has one of these layouts, and what is in it.
+_SECTION = struct.Struct("<IIQQQQIIQQ")  # name, kind, flags, ..., offset, size, link, info, alignment, ...
+_SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
+_RELOCATION = struct.Struct("<QIIq")  # offset, kind, symbol, addend
 
 
 def _load_elf(code: bytes) -> int | None:
@@ -82,48 +48,46 @@ def _load_elf(code: bytes) -> int | None:
     magic, _, kind, machine, _, _, _, first, *_, n_sections, _ = _HEADER.unpack_from(code)
     if (magic, kind, machine) != (_MAGIC, _RELOCATABLE, _X86_64):
         return None
-    sections = _records(_Section, code, first, n_sections * _LAYOUTS[_Section].size)
+    sections = list(_SECTION.iter_unpack(code[first : first + n_sections * _SECTION.size]))
+    contents = [code[offset : offset + size] for _, _, _, _, offset, size, *_ in sections]
     places: dict[int, int] = {}
     size = 0
-    for k, section in enumerate(sections):
-        if section.flags & _ALLOCATED and section.kind != _UNWINDING:
-            if section.flags & _WRITABLE and section.size:
+    for k, (_, kind, flags, _, _, length, _, _, alignment, _) in enumerate(sections):
+        if flags & _ALLOCATED and kind != _UNWINDING:
+            if flags & _WRITABLE and length:
                 return None
-            places[k] = size = -(-size // max(section.alignment, 1)) * max(section.alignment, 1)
-            size += section.size
+            places[k] = size = -(-size // max(alignment, 1)) * max(alignment, 1)
+            size += length
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for k, place in places.items():
-        start = sections[k].offset
-        memory[place : place + sections[k].size] = code[start : start + sections[k].size]
+        memory[place : place + len(contents[k])] = contents[k]
 
-    table = next(section for section in sections if section.kind == _SYMBOL_TABLE)
-    symbols = _records(_Symbol, code, table.offset, table.size)
-    names = sections[table.link].offset
-
-    def name_of(symbol: _Symbol) -> str:
-        start = names + symbol.name
-        return code[start : code.index(b"\0", start)].decode()
-
+    table, names = next(
+        (contents[k], contents[link])
+        for k, (_, kind, _, _, _, _, link, *_) in enumerate(sections)
+        if kind == _SYMBOL_TABLE
+    )
+    symbols = [
+        (names[name : names.index(b"\0", name)].decode(), section, value)
+        for name, _, _, section, value, _ in _SYMBOL.iter_unpack(table)
+    ]
     known = {_UNDEFINED, *places}
-    for section in sections:
-        if section.kind == _RELOCATIONS and section.info in places:
-            for relocation in _records(_Relocation, code, section.offset, section.size):
-                symbol = symbols[relocation.symbol]
-                if relocation.kind != _ADDRESS or symbol.section not in known:
+    for k, (_, kind, _, _, _, _, _, info, *_) in enumerate(sections):
+        if kind == _RELOCATIONS and info in places:
+            for offset, how, symbol, addend in _RELOCATION.iter_unpack(contents[k]):
+                name, section, value = symbols[symbol]
+                if how != _ADDRESS or section not in known:
                     return None
-                if symbol.section == _UNDEFINED:
-                    address = _address_in_c(name_of(symbol))
-                else:
-                    address = base + places[symbol.section] + symbol.value
-                place = places[section.info] + relocation.offset
-                memory[place : place + 8] = (address + relocation.addend).to_bytes(8, "little")
+                address = _address_in_c(name) if section == _UNDEFINED else base + places[section] + value
+                place = places[info] + offset
+                memory[place : place + 8] = (address + addend).to_bytes(8, "little")
     c = ctypes.CDLL(None, use_errno=True)
     if c.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "the system does not let compiled code be run")
     _keep(memory)
-    entry: _Symbol = next(symbol for symbol in symbols if name_of(symbol) == ENTRY)
-    return base + places[entry.section] + entry.value
+    section, value = next((section, value) for name, section, value in symbols if name == ENTRY)
+    return base + places[section] + int(value)
 
 
 def _keep(owner: Any) -> None:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from maxcosine import files
+from maxcosine.record import Record
 
 _PACKAGE = Path(__file__).parent.parent
 _COMPILERS = ("numba", "llvmlite")
@@ -26,7 +27,7 @@ _TOLD_TIME = 1e9  # in the year 2001
 _FACTS = ("model", "flags", "Features", "CPU ")  # as /proc/cpuinfo calls them
 
 
-class Compiled(NamedTuple):
+class Compiled(Record):
     """What is kept of a compiled kernel."""
 
     code: bytes

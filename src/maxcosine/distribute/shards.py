@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def _weighted(rows: Rows, stream: Stream, class_weight: Any) -> Rows:
     if class_weight is None or not len(rows):
         return rows
     labels = np.array(stream.labels)
-    return replace(rows, weights=row_weights(labels[rows.codes], rows.weights, class_weight, labels))
+    return rows.replace(weights=row_weights(labels[rows.codes], rows.weights, class_weight, labels))
 
 
 def plan(

@@ -17,9 +17,10 @@ from maxcosine.engine.arithmetic import square_norm
 from maxcosine.engine.native import LANES, only_column
 
 # sq_v is tracked by its increments. It is computed anew when cancellation has eaten four of its
-# digits, and when as many non-zeros were written as computing it costs.
+# digits, and when so many non-zeros were written that beside them computing it costs nothing.
 CANCELLATION = 1e-4
 REFRESH_FROM = 2**20
+WRITTEN_A_WEIGHT = 4
 
 # A hypothesis that has decayed this far is 0; so is one beside which a step is 2^100 times as long.
 SMALLEST_SCALE = 2.0**-900
@@ -182,7 +183,7 @@ def debt_rounding(head: Any, limits: Any) -> Any:
 def must_refresh(head: Any, limits: Any) -> bool:
     sq_v = head["sq_v"]
     cancelled = not (sq_v >= CANCELLATION * head["peak_sq_v"] and sq_v >= limits.low_sq_v)
-    return cancelled or head["written"] > max(REFRESH_FROM, head["highest"] + 1)
+    return cancelled or head["written"] > max(REFRESH_FROM, WRITTEN_A_WEIGHT * (head["highest"] + 1))
 
 
 @inline

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxcosine.compiled import JIT_ENABLED, lengthened
 from maxcosine.engine.native import LANES
+from maxcosine.record import Record
 from maxcosine.rule import Rule
 
 HEAD = np.dtype(
@@ -50,6 +50,9 @@ HEAD = np.dtype(
     ],
     align=True,
 )
+
+MOVE = 2
+"""How many numbers a rule decides a step with: keep and add."""
 
 
 class Limits(NamedTuple):
@@ -178,9 +181,10 @@ class Arrays(NamedTuple):
     rules: Any
     log: Any
     came: Any  # by class: whether it has come
+    scratch: Any  # for a sweep: what a rule decides, and the scores of a row
 
 
-class Proven(NamedTuple):
+class Proven(Record):
     """What the certificate of hypotheses rests on, a number a head each."""
 
     coef_sum: np.ndarray
@@ -193,8 +197,7 @@ class Proven(NamedTuple):
     """How far rounding may have taken the hypotheses, relative to their norms."""
 
 
-@dataclass(eq=False)
-class Heads:
+class Heads(Record):
     """The hypotheses of one model, or of several side by side, their scalars, and their rules' states."""
 
     rules: tuple[Rule, ...]
@@ -229,6 +232,7 @@ class Heads:
             rules=_entries([rule] * n_heads),
             log=np.zeros((n_heads if rule.restarts else 0, n_features // LOG_SHARE), np.uint64),
             came=np.ones(max(width, 2), np.int64),
+            scratch=np.zeros(MOVE + width),
         )
         return cls((rule,) * n_heads, arrays, fit_intercept, average)
 
@@ -261,13 +265,14 @@ class Heads:
             rules=_entries(rules),
             log=np.zeros((len(table) if n_slots else 0, n_slots), np.uint64),
             came=np.ones(max(_padded(n), 2), np.int64),
+            scratch=np.zeros(MOVE + _padded(n)),
         )
         return cls(rules, joined, parts[0].fit_intercept, parts[0].average)
 
     def last(self) -> Heads:
         """The same heads, not averaged: their last hypotheses predict."""
         a = self.arrays
-        return replace(self, arrays=a._replace(total=a.total[:0]), average=False)
+        return self.replace(arrays=a._replace(total=a.total[:0]), average=False)
 
     @property
     def rule(self) -> Rule:
@@ -300,7 +305,7 @@ class Heads:
         self.arrays.params[:, : len(params)] = params
 
     def copy(self) -> Heads:
-        return replace(self, arrays=Arrays(*(a.copy() for a in self.arrays)))
+        return self.replace(arrays=Arrays(*(a.copy() for a in self.arrays)))
 
     def __getstate__(self) -> dict[str, Any]:
         # An address means nothing in another process.
@@ -388,6 +393,7 @@ class Heads:
             rules=_entries([self.rule] * len(table)),
             log=log,
             came=came,
+            scratch=np.zeros(MOVE + _padded(n_new)),
             # Last, as some may stay in their place: whatever fails, fails before.
             v=moved(old.v),
             bias=moved(old.bias),

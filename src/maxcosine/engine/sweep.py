@@ -37,7 +37,7 @@ from maxcosine.engine.books import (
     remember_slots,
     shrink,
 )
-from maxcosine.engine.heads import Arrays
+from maxcosine.engine.heads import MOVE, Arrays
 from maxcosine.engine.native import call_rule, prefetch
 
 # What ended a sweep.
@@ -62,6 +62,7 @@ def borrow_all(heads: Any) -> Any:
         borrow(heads.rules),
         borrow(heads.log),
         borrow(heads.came),
+        borrow(heads.scratch),
     )
 
 
@@ -138,12 +139,13 @@ def sweep(
     indptr, indices, data = borrow(indptr), borrow(indices), borrow(data)
     codes, weights, predicted = borrow(codes), borrow(weights), borrow(predicted)
     squares, heads = borrow(squares), borrow_all(heads)
-    v, bias, total, total_bias, table, state, params, rules, log, came = heads
+    v, bias, total, total_bias, table, state, params, rules, log, came, scratch = heads
     averaging, logging, weighted = total.shape[0] > 0, log.shape[0] > 0, len(weights) > 0
     predicting, measured = len(predicted) > 0, len(squares) > 0
     joint = table[0]["joint"] != 0
     far = v.size * v.itemsize > PREFETCH_FROM
-    scores, move, rival = np.empty(v.shape[1]), np.empty(2), -1
+    # Not arrays of its own, which would be reference-counted wherever they are handed over.
+    move, scores, rival = scratch[:MOVE], scratch[MOVE:], -1
     for position in range(len(order)):
         row = order[position]
         if far and position + ROWS_AHEAD < len(order):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -232,8 +231,7 @@ class Stream:
         slot_of[known] = slots
         kept = known[whole.columns]
         before = np.concatenate([[0], np.cumsum(kept)])
-        return replace(
-            whole,
+        return whole.replace(
             indptr=before[whole.indptr],
             columns=slot_of[whole.columns[kept]],
             data=whole.data[kept],

@@ -70,7 +70,7 @@ class Comparison:
         """A contestant for each rule, with its usual parameters."""
         return cls(
             [
-                Contestant(StreamLearner(settings._replace(rule=rule, params=rule.make_params())))
+                Contestant(StreamLearner(settings.replace(rule=rule, params=rule.make_params())))
                 for rule in rules
             ]
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from maxcosine.engine.learn import UNWEIGHTED
 from maxcosine.features import Features
 from maxcosine.index import FeatureIndex
 from maxcosine.model import Model
+from maxcosine.record import Record
 from maxcosine.rule import Rule
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.rows import Rows, n_columns
 from maxcosine.stream.source import StreamError
 
 
-class Settings(NamedTuple):
+class Settings(Record, frozen=True):
     """What a new model is to be."""
 
     rule: Rule

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, kernel, lengthened
 from maxcosine.index.native import leading_zeros, trailing_zeros
+from maxcosine.record import Record
 from maxcosine.stream.marks import room_for_marks
 from maxcosine.stream.memory import Memory
 from maxcosine.stream.numbers import COLON, SPACE, U, read_number, word_of
@@ -78,8 +78,7 @@ class Fault(NamedTuple):
     """What is wrong: see MESSAGES."""
 
 
-@dataclass(eq=False)
-class Parsed:
+class Parsed(Record):
     """The rows of a block. Its arrays may be parts of longer ones; their owners are nobody else's."""
 
     indptr: np.ndarray

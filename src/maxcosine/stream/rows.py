@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from maxcosine.record import Record
 
-@dataclass(eq=False)
-class Rows:
+_NONE = np.empty(0, np.int64)
+
+
+class Rows(Record):
     """Examples as the engine takes them."""
 
     indptr: np.ndarray
@@ -24,7 +26,7 @@ class Rows:
     weights: np.ndarray | None
     ends: Any
     """Of each row: the place where the next one begins."""
-    skipped: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    skipped: np.ndarray = _NONE
     """For each bad line: how many rows were before it."""
     named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     """If names are kept: hashed columns as they came, and the letters and beginnings of their names."""

@@ -12,7 +12,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from maxcosine import __version__, files, model_file
 from maxcosine.engine.heads import LIMITS
 from maxcosine.model import Model
+from maxcosine.record import Record
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import StreamLearner, plain, text_of
 from maxcosine.stream.rows import Rows
@@ -31,8 +31,7 @@ class BadCheckpoint(ValueError):
     """A checkpoint of another training, or one that cannot be written."""
 
 
-@dataclass
-class Status:
+class Status(Record):
     """How far a training is."""
 
     passes: int = 0
@@ -230,7 +229,7 @@ class Training:
             self.checkpoint,
             more={
                 "place": place._asdict(),
-                "status": asdict(self.status),
+                "status": self.status.as_dict(),
                 "labels": self.stream.labels,
                 "format": self.stream.format,
                 "options": self.options,

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -125,7 +125,7 @@ def _labelled(stream: Stream, reader: CacheReader, batch: _Batch, before: Place)
     for k in here:
         if k >= 0:
             codes[k] = stream.code_of(batch.labels[k])
-    return replace(rows, codes=codes.take(rows.codes, mode="wrap"), ends=ends, skipped=skipped)
+    return rows.replace(codes=codes.take(rows.codes, mode="wrap"), ends=ends, skipped=skipped)
 
 
 class _Ends:
