@@ -293,7 +293,8 @@ class Stream:
         if block.long:
             return block, None
         parsed = self._rows_of(block, format)
-        return block if parsed.faults else block._replace(text=block.text[:0].copy()), parsed
+        self.source.check(block)
+        return block if parsed.faults else block.replace(text=block.text[:0].copy(), part=None), parsed
 
     def _rows_of(self, block: Block, format: str) -> Parsed:
         """Parse and tidy a block."""

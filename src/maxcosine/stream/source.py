@@ -9,13 +9,15 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxcosine.record import Record
+from maxcosine.stream import mapped
 from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import PADDING
 
@@ -29,6 +31,7 @@ _GZIP_BYTES, _ZSTD_BYTES = 4096, 1024
 _MARK = b"\xef\xbb\xbf"  # of the byte order, which some editors write at the beginning
 _CHECKED_BYTES = 65536
 _SCANNED_BYTES = 65536
+_BEGIN_ANEW = "it is not the file it was, begin anew when it is whole"
 
 
 class StreamError(ValueError):
@@ -57,7 +60,7 @@ class Span(NamedTuple):
     stop: int | None = None
 
 
-class Block(NamedTuple):
+class Block(Record, frozen=True):
     """Whole lines of one input, of which the last may lack its end; or a piece of a line that is too long."""
 
     text: np.ndarray
@@ -73,6 +76,8 @@ class Block(NamedTuple):
     """Whether it is a piece of a line that is too long."""
     begins: bool = True
     """Whether a line begins with it."""
+    part: mapped.Part | None = None
+    """What the text is, if it was not read but lies in the file."""
 
 
 def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -180,6 +185,24 @@ class Source:
         reader.skip(offset)
         if offset:
             self.skipped_bytes = self.read_bytes
+        offset = yield from self._mapped(number, reader, offset)
+        yield from self._read(number, reader, offset)
+
+    def _mapped(self, number: int, reader: _Reader, offset: int) -> Generator[Block, None, int]:
+        """Blocks as they lie in the file, as far as that can be done; returns where they end."""
+        while (part := reader.part(offset, self.block_bytes + PADDING)) is not None:
+            size = _last_line_end(part.bytes, self.block_bytes)
+            if not size:  # a long line: it has to be put together
+                break
+            _finish(part.bytes, size, offset)
+            yield Block(part.bytes, size, number, offset, ends=False, waits=False, part=part)
+            offset += size
+            del part  # before there is another one
+            reader.skip(offset)
+        return offset
+
+    def _read(self, number: int, reader: _Reader, offset: int) -> Iterator[Block]:
+        """Blocks of what is read, up to the end."""
         text, kept = self._memory.empty(self.block_bytes + PADDING, np.uint8), 0
         long = False
         while True:
@@ -206,9 +229,7 @@ class Source:
                 del longer
                 continue
             rest = text[size:filled].copy()
-            text[size : size + PADDING] = 0
-            if offset == 0 and text[:size][: len(_MARK)].tobytes() == _MARK:
-                text[: len(_MARK)] = ord(" ")
+            _finish(text, size, offset)
             ends = ends and not len(rest)
             yield Block(text, size, number, offset, ends, waits, is_piece, begins)
             if ends:
@@ -219,11 +240,20 @@ class Source:
             text = self._memory.empty(kept + self.block_bytes + PADDING, np.uint8)
             text[:kept] = rest
 
+    def check(self, block: Block) -> None:
+        """Refuse what was found in a block if the file did not stay as it was meanwhile."""
+        if block.part is not None and not block.part.is_sound():
+            raise StreamError(
+                f"{self.title(block.source)}: was cut short while it was read, or its disk fails; "
+                f"{_BEGIN_ANEW}"
+            )
 
-class _Filled(NamedTuple):
-    n: int
-    ends: bool
-    waits: bool
+
+def _finish(text: np.ndarray, size: int, offset: int) -> None:
+    """Put zeros behind a block, and blanks in the place of a mark of the byte order."""
+    text[size : size + PADDING] = 0
+    if offset == 0 and text[:size][: len(_MARK)].tobytes() == _MARK:
+        text[: len(_MARK)] = ord(" ")
 
 
 class _Reader:
@@ -232,7 +262,9 @@ class _Reader:
     def __init__(self, name: str, title: str, stop: int | None = None) -> None:
         self._title, self._stop = title, stop
         self._raw = _opened(name)
-        self._regular = name != STANDARD_INPUT and stat.S_ISREG(os.fstat(self._raw.fileno()).st_mode)
+        found = os.fstat(self._raw.fileno())
+        self._regular = name != STANDARD_INPUT and stat.S_ISREG(found.st_mode)
+        self._size = found.st_size if self._regular else 0
         self._file = self._unpacked()
 
     def __enter__(self) -> _Reader:
@@ -274,8 +306,11 @@ class _Reader:
         except OSError as error:
             raise StreamError(f"{self._title}: {error.strerror or error}; is this a file?") from None
 
-    def fill(self, buffer: memoryview) -> _Filled:
-        """Read until the buffer is full or the input ends; of a pipe, only what has come."""
+    def fill(self, buffer: memoryview) -> tuple[int, bool, bool]:
+        """Read until the buffer is full or the input ends; of a pipe, only what has come.
+
+        Returns how many bytes there were, whether the input ends, and whether more has to be waited for.
+        """
         filled = 0
         while filled < len(buffer):
             try:
@@ -288,19 +323,38 @@ class _Reader:
                     "fetch it anew"
                 ) from None
             if not n:
-                return _Filled(filled, True, False)
+                return filled, True, False
             filled += n
             if not self._regular and not _has_more(self._raw):
-                return _Filled(filled, False, True)
-        return _Filled(filled, False, False)
+                return filled, False, True
+        return filled, False, False
 
     def _readinto(self, buffer: memoryview) -> int:
         """Read what there is, at most up to where reading has to stop."""
         left = len(buffer) if self._stop is None else self._stop - self.position
         n: int = self._file.readinto(buffer[:left]) or 0
-        if not n and left and self._stop is not None:
-            raise StreamError(f"{self._title}: ends before byte {self._stop:,}; it is not the file it was")
+        if not n and left and self.position < self._end:
+            raise StreamError(f"{self._title}: ends before byte {self._end:,}; {_BEGIN_ANEW}")
         return n
+
+    @property
+    def _end(self) -> int:
+        """Where reading ends, or later, if a file grows meanwhile."""
+        return self._size if self._stop is None else self._stop
+
+    def part(self, start: int, size: int) -> mapped.Part | None:
+        """So many bytes of a plain file from one on, without a copy; None if they cannot be had like that."""
+        if (
+            not mapped.POSSIBLE
+            or not self._regular
+            or self._file is not self._raw
+            or start + size > self._end
+        ):
+            return None
+        try:
+            return mapped.Part(self._raw, start, size)
+        except (OSError, ValueError):  # not all systems of files can do this; or it is shorter now
+            return None
 
     def skip(self, offset: int) -> None:
         """Go on to so many bytes from the beginning, unpacked."""
@@ -312,9 +366,7 @@ class _Reader:
             n, ends, _ = self.fill(buffer[: min(offset, len(buffer))])
             offset -= n
             if ends and offset:
-                raise StreamError(
-                    f"{self._title}: ends before the place to go on from; it is not the file it was"
-                )
+                raise StreamError(f"{self._title}: ends before the place to go on from; {_BEGIN_ANEW}")
 
 
 def _opened(name: str) -> Any:
