@@ -45,6 +45,16 @@ def test_much_that_is_free_is_given_back():
         assert sum(map(len, memory._pieces)) < 2**28
 
 
+def test_what_somebody_refers_to_stays_when_much_is_given_back():
+    memory, kept = Memory(), []
+    for n in range(20, 60):
+        kept = [*kept[-2:], memory.empty(n << 20, np.uint8)]
+        kept[-1][[0, -1]] = n
+        memory.empty(n << 19, np.uint8)
+    assert [array[[0, -1]].tolist() for array in kept] == [[n, n] for n in range(57, 60)]
+    assert [len(array) for array in kept] == [n << 20 for n in range(57, 60)]
+
+
 def test_chunks_that_are_kept_stay_as_they_are(tmp_path):
     lines = [f"{k % 2} " + " ".join(f"{j}:{k + j / 10:.1f}" for j in range(1, 40)) for k in range(3000)]
     (tmp_path / "a.svm").write_text("\n".join(lines))

@@ -39,7 +39,8 @@ class Memory:
             for k in range(len(self._pieces)):
                 if size <= len(self._pieces[k]) <= size + size // 2 and self._is_free(k):
                     return self._pieces[k][:size].view(dtype)
-            return self._pieces[self._add(size + size // 8)][:size].view(dtype)  # the next may need more
+            k = self._add(size + size // 8)  # the next may need more
+            return self._pieces[k][:size].view(dtype)
 
     def _is_free(self, k: int) -> bool:
         return sys.getrefcount(self._pieces[k]) == _ALONE
