@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 
 from maxcosine import __version__, files
 from maxcosine.certificate import Merge
@@ -572,6 +571,8 @@ class _Reader(Checker):
 
 @contextmanager
 def _opened(path: str | os.PathLike[str], title: str | None = None) -> Iterator[_Reader]:
+    from safetensors import SafetensorError, safe_open  # which those who write files need not wait for
+
     title = os.fspath(path) if title is None else title
     with open(path, "rb"):
         pass  # whoever may not read it, or names a folder, is told so as always

@@ -248,10 +248,12 @@ def test_on_a_terminal_it_shows_how_far_it_is(folder):
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_data(folder):
-    text = svm(20_000)
+@pytest.mark.parametrize(
+    ("text", "most"), [(svm(20_000), 120), ("1 1:1\n-1 2:1\n" * 200_000, 40)], ids=["usual", "short lines"]
+)
+def test_memory_does_not_grow_with_the_data(folder, text, most):
     peaks = []
-    for times in (1, 4, 120):  # the first may compile
+    for times in (1, 4, most):  # the first may compile
         (folder / "big.svm.gz").write_bytes(gzip.compress(text.encode() * times, 1))
         code = (
             "import re; from maxcosine.cli import app\n"

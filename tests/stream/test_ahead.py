@@ -62,9 +62,10 @@ def test_an_error_comes_behind_what_was_before_it():
         assert blocks.closed
 
 
-def test_no_more_is_read_than_there_is_room_for():
+@pytest.mark.parametrize("most_bytes", [3 * SIZE, 2**30], ids=["bytes", "blocks"])
+def test_no_more_is_read_than_there_is_room_for(most_bytes):
     blocks = Blocks(100)
-    with Ahead(iter(blocks), parse, 2, 3 * SIZE) as ahead:
+    with Ahead(iter(blocks), parse, 2, most_bytes) as ahead:
         given = iter(ahead)
         for asked in (1, 2, 3):
             next(given)

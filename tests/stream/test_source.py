@@ -36,6 +36,18 @@ def text_of(block):
     return block.text[: block.size].tobytes()
 
 
+@pytest.mark.parametrize("how", ["plain", "gzip"])
+def test_the_first_block_is_small_and_none_has_too_many_lines(tmp_path, monkeypatch, how):
+    monkeypatch.setattr(source_module, "MOST_LINES", 20_000)
+    short, usual = b"1 1:1\n" * 200_000, b"1 " + b"7:0.5 " * 200 + b"\n"
+    (tmp_path / "data").write_bytes(packed(short + usual * 2000, how))
+    texts = [text_of(block) for block in blocks_of([tmp_path / "data"])]
+    assert b"".join(texts) == short + usual * 2000
+    assert 0 < len(texts[0]) <= 1 << 18
+    assert max(text.count(b"\n") for text in texts[1:]) <= 20_010
+    assert max(map(len, texts)) > 1_000_000
+
+
 @pytest.mark.parametrize("how", ["plain", "gzip", "zstd"])
 @pytest.mark.parametrize("block_bytes", [1, 2, 7, 64, 1 << 20])
 def test_blocks_are_whole_lines_in_order(tmp_path, how, block_bytes):

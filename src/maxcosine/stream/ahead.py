@@ -19,8 +19,8 @@ class Ahead:
     """Threads that read, one at a time, and parse what they have read; iterating gives what they found, in
     the order of the data.
 
-    Nothing is read while more than `most_bytes` have been read and not been dealt with: what was asked for
-    counts until the next is.
+    Nothing is read while more than `most_bytes`, or more blocks than one and one a thread, have been read and
+    not been dealt with: what was asked for counts until the next is.
     """
 
     def __init__(
@@ -32,7 +32,8 @@ class Ahead:
     ) -> None:
         self._blocks, self._parse, self._most_bytes = blocks, parse, most_bytes
         self._answers: SimpleQueue[Answer | BaseException | None] = SimpleQueue()
-        self._bytes, self._ended = 0, False
+        self._most_blocks = threads + 1
+        self._n_blocks, self._bytes, self._ended = 0, 0, False
         self._room = threading.Condition()
         self._reader: threading.Thread | None = None
         # Daemons: one that reads may wait for a pipe that never says anything, and nobody else should.
@@ -64,6 +65,7 @@ class Ahead:
             yield found
             del given, found
             with self._room:
+                self._n_blocks -= 1
                 self._bytes -= size
                 self._room.notify()
 
@@ -100,12 +102,13 @@ class Ahead:
                 self._end()
                 return None
             self._answers.put(answer)
+            self._n_blocks += 1
             self._bytes += found[0].size
             self._room.notify()
         return *found, answer
 
     def _has_room(self) -> bool:
-        return self._bytes <= self._most_bytes
+        return self._n_blocks <= self._most_blocks and self._bytes <= self._most_bytes
 
     def _end(self) -> None:
         self._ended = True

@@ -270,7 +270,7 @@ class Stream:
                 yield found
                 del found
             return
-        with Ahead(blocks, self._parse, self.threads, (self.threads + 2) * self.source.block_bytes) as ahead:
+        with Ahead(blocks, self._parse, self.threads, (self.threads + 1) * self.source.block_bytes) as ahead:
             yield from ahead
 
     def _recognising(self, blocks: Iterator[Block]) -> Generator[tuple[Block, str]]:

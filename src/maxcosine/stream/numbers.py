@@ -42,6 +42,7 @@ _LARGEST_EXACT = 22
 
 # Below these powers of ten any 19 digits are nearer to 0 than to a double; above, they are infinite.
 _SMALLEST_POWER, _LARGEST_POWER = -342, 308
+_MANY_BITS = 1024  # of which 128 are left when it was divided by the largest power of five
 _LEAST = -1074  # the smallest double is 2^-1074
 _INFINITY = U(0x7FF << 52)
 _HUGE_EXPONENT = 10**17
@@ -53,18 +54,18 @@ _LIMBS = 256
 _LIMB_BITS, _LIMB = U(32), U(2**32 - 1)
 
 
-def _power_of_five(power: int) -> tuple[int, int]:
-    """The highest 128 bits of a power of five, rounded down."""
-    if power < 0:
-        divisor = 5**-power
-        bits = 2 ** (127 + divisor.bit_length()) // divisor
-    else:
-        bits = 5**power << 128
-    bits >>= bits.bit_length() - 128
-    return bits >> 64, bits & (2**64 - 1)
+def _powers_of_five() -> list[tuple[int, int]]:
+    """The highest 128 bits of each, rounded down."""
+    negative, positive = [2**_MANY_BITS], [2**128]
+    while len(negative) <= -_SMALLEST_POWER:
+        negative.append(negative[-1] // 5)  # rounding down in every step comes to the same as in the last
+    while len(positive) <= _LARGEST_POWER:
+        positive.append(positive[-1] * 5)
+    bits = [power >> (power.bit_length() - 128) for power in (*negative[:0:-1], *positive)]
+    return [(power >> 64, power & (2**64 - 1)) for power in bits]
 
 
-_FIVES = np.array([_power_of_five(k) for k in range(_SMALLEST_POWER, _LARGEST_POWER + 1)], np.uint64)
+_FIVES = np.array(_powers_of_five(), np.uint64)
 
 
 @inline

@@ -22,7 +22,9 @@ from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import PADDING
 
 STANDARD_INPUT = "-"
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 6 << 20
+MOST_LINES = 1 << 17
+"""In a block, about: an example takes some memory however short it is."""
 LONGEST_LINE = 16 << 20
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -31,6 +33,7 @@ _GZIP_BYTES, _ZSTD_BYTES = 4096, 1024
 _MARK = b"\xef\xbb\xbf"  # of the byte order, which some editors write at the beginning
 _CHECKED_BYTES = 65536
 _SCANNED_BYTES = 65536
+_FIRST_BYTES = 1 << 18  # of all blocks the first: it tells how long lines are, and learning begins soon
 _BEGIN_ANEW = "it is not the file it was, begin anew when it is whole"
 
 
@@ -122,6 +125,8 @@ class Source:
         if len(self.spans) != len(self.names):
             raise ValueError(f"there are {len(self.spans)} spans for {len(self.names)} inputs")
         self.block_bytes = block_bytes
+        self._wanted = min(block_bytes, _FIRST_BYTES)
+        """Bytes that the next block is to have."""
         self._memory = Memory()
         self._reader: Any = None
         self._lines_before: dict[int, int] = {}
@@ -190,11 +195,14 @@ class Source:
 
     def _mapped(self, number: int, reader: _Reader, offset: int) -> Generator[Block, None, int]:
         """Blocks as they lie in the file, as far as that can be done; returns where they end."""
-        while (part := reader.part(offset, self.block_bytes + PADDING)) is not None:
-            size = _last_line_end(part.bytes, self.block_bytes)
+        while (part := reader.part(offset, self._wanted + PADDING)) is not None:
+            size = _last_line_end(part.bytes, self._wanted)
+            if not size and self._wanted < self.block_bytes:
+                self._wanted = self.block_bytes
+                continue
             if not size:  # a long line: it has to be put together
                 break
-            _finish(part.bytes, size, offset)
+            self._finish(part.bytes, size, offset)
             yield Block(part.bytes, size, number, offset, ends=False, waits=False, part=part)
             offset += size
             del part  # before there is another one
@@ -203,7 +211,7 @@ class Source:
 
     def _read(self, number: int, reader: _Reader, offset: int) -> Iterator[Block]:
         """Blocks of what is read, up to the end."""
-        text, kept = self._memory.empty(self.block_bytes + PADDING, np.uint8), 0
+        text, kept = self._memory.empty(self._wanted + PADDING, np.uint8), 0
         long = False
         while True:
             n, ends, waits = reader.fill(text.data[kept:-PADDING])
@@ -229,7 +237,7 @@ class Source:
                 del longer
                 continue
             rest = text[size:filled].copy()
-            _finish(text, size, offset)
+            self._finish(text, size, offset)
             ends = ends and not len(rest)
             yield Block(text, size, number, offset, ends, waits, is_piece, begins)
             if ends:
@@ -237,8 +245,18 @@ class Source:
             offset += size
             del text  # before there is another one
             kept = len(rest)
-            text = self._memory.empty(kept + self.block_bytes + PADDING, np.uint8)
+            text = self._memory.empty(kept + self._wanted + PADDING, np.uint8)
             text[:kept] = rest
+
+    def _finish(self, text: np.ndarray, size: int, offset: int) -> None:
+        """Put zeros behind a block, and blanks in the place of a mark of the byte order."""
+        text[size : size + PADDING] = 0
+        beginning = text[:size][:_SCANNED_BYTES].tobytes()
+        if offset == 0 and beginning.startswith(_MARK):
+            text[: len(_MARK)] = ord(" ")
+        if lines := beginning.count(b"\n"):
+            # The next one is as long as it may be, if its lines are as long as here.
+            self._wanted = min(self.block_bytes, MOST_LINES * len(beginning) // lines)
 
     def check(self, block: Block) -> None:
         """Refuse what was found in a block if the file did not stay as it was meanwhile."""
@@ -247,13 +265,6 @@ class Source:
                 f"{self.title(block.source)}: was cut short while it was read, or its disk fails; "
                 f"{_BEGIN_ANEW}"
             )
-
-
-def _finish(text: np.ndarray, size: int, offset: int) -> None:
-    """Put zeros behind a block, and blanks in the place of a mark of the byte order."""
-    text[size : size + PADDING] = 0
-    if offset == 0 and text[:size][: len(_MARK)].tobytes() == _MARK:
-        text[: len(_MARK)] = ord(" ")
 
 
 class _Reader:

@@ -168,5 +168,7 @@ def square_norms(indptr: np.ndarray, data: np.ndarray) -> np.ndarray:
 def rows_outside(indptr: np.ndarray, squares: np.ndarray, limits: tuple[float, float]) -> np.ndarray | None:
     """Which rows have a square norm that is not within limits; None if no row has."""
     low, high = limits
+    if len(squares) and low <= squares.min() and squares.max() <= high:  # as nearly always
+        return None
     outside = ~((low <= squares) & (squares <= high)) & (indptr[1:] > indptr[:-1])
     return outside if outside.any() else None
