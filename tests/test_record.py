@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from maxcosine import RULES, Param
 from maxcosine.record import Record
 
 
@@ -79,3 +80,24 @@ def test_it_is_told_what_a_record_is_made_with():
     signature = inspect.signature(Point)
     assert list(signature.parameters) == ["x", "y"]
     assert signature.parameters["y"].default == 0.0
+
+
+def test_a_record_that_is_called_has_the_signature_of_its_call():
+    assert next(iter(inspect.signature(RULES["mcp"]).parameters)) == "margin"
+
+
+def test_a_record_of_a_record_has_the_values_of_both():
+    class Higher(Point):
+        z: float = 1.0
+
+    class Same(Point):
+        pass
+
+    assert repr(Higher(1.0, z=3.0)) == "Higher(x=1.0, y=0.0, z=3.0)"
+    assert str(inspect.signature(Higher)) == "(x: float, y: float = 0.0, z: float = 1.0)"
+    assert repr(Same(1.0)) == "Same(x=1.0, y=0.0)"
+
+
+def test_parameters_are_equal_by_their_values():
+    assert Param(1.0, "a") == Param(1.0, "a") != Param(2.0, "a")
+    assert len({Param(1.0), Param(1.0), Param(2.0)}) == 2

@@ -18,7 +18,9 @@ class _Signature:
     def __get__(self, instance: object, owner: type[Record]) -> inspect.Signature:
         from inspect import Parameter, Signature
 
-        hints = owner.__annotations__
+        if instance is not None:  # which may be called, too
+            raise AttributeError("__signature__")
+        hints = {name: hint for one in owner.__mro__[-2::-1] for name, hint in one.__annotations__.items()}
         return Signature(
             [
                 Parameter(
@@ -50,7 +52,7 @@ class Record:
     __signature__: ClassVar[Any] = _Signature()
 
     def __init_subclass__(cls, *, frozen: bool = False) -> None:
-        cls._fields = tuple(cls.__annotations__)
+        cls._fields = tuple(dict.fromkeys((*cls._fields, *cls.__annotations__)))
         cls._defaults = {name: getattr(cls, name) for name in cls._fields if hasattr(cls, name)}
         if frozen:
             cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment,method-assign]

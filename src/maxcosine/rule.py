@@ -41,6 +41,12 @@ class Param(Record, frozen=True):
     closed: str = "neither"
     """Which ends belong to the interval: "neither", "left", "right" or "both"."""
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Param) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.as_dict().values()))
+
     def __contains__(self, value: float) -> bool:
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high

@@ -292,7 +292,7 @@ def test_rows_that_cannot_be_learnt_from_are_bad_ones(tmp_path):
     assert read(names, limits=limits, on_bad="skip", exact=True)[1].n_bad == 2
 
 
-@pytest.mark.parametrize("block_bytes", [7, 50])
+@pytest.mark.parametrize("block_bytes", [7, 25])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("end", [b"\n1 9:1\n", b""])
 def test_a_line_too_long_is_one_bad_line(tmp_path, monkeypatch, block_bytes, threads, end):
@@ -307,6 +307,17 @@ def test_a_line_too_long_is_one_bad_line(tmp_path, monkeypatch, block_bytes, thr
     assert stream.n_bad == 1
     assert kept.getvalue() == long + b"\n"
     assert stream.place == Place(1, 0, 0, 1, len(long) + 1)
+
+
+@pytest.mark.parametrize("n", [760, 900, 1400])
+def test_short_lines_behind_one_too_long_are_not_too_long(tmp_path, monkeypatch, n):
+    monkeypatch.setattr(source_module, "LONGEST_LINE", 3000)
+    long, short = b"1 " + b"1:1 " * n + b"\n", b"1 2:1\n" * 100
+    path = write(tmp_path, (short + long) * 10 + short)
+    kept = io.BytesIO()
+    found, stream = read(path, on_bad="skip", bad_lines=kept, block_bytes=1500)
+    assert [x for _, x, _ in found] == [{2: 1.0}] * 1100
+    assert (stream.n_bad, kept.getvalue()) == (10, long * 10)
 
 
 def test_a_byte_order_mark_is_no_label(tmp_path):

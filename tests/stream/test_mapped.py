@@ -1,5 +1,6 @@
 """Files that are not copied, and what happens if they get shorter meanwhile."""
 
+import io
 import mmap
 import os
 import re
@@ -114,17 +115,78 @@ def test_what_is_added_while_a_file_is_read_is_read_too(path, monkeypatch, possi
     assert n == 2 * 2500
 
 
+@pytest.mark.parametrize("size", [1, 100, mmap.PAGESIZE - 7, mmap.PAGESIZE, 5000])
+@pytest.mark.parametrize("start", [0, 7, mmap.PAGESIZE - 50])
+def test_zeros_follow_a_part_even_if_its_file_is_written_anew(path, start, size):
+    content = path.read_bytes()
+    with open(path, "rb") as file:
+        part = mapped.Part(file, start, 2 * mmap.PAGESIZE)
+        part.end(size)
+        assert part.bytes.tobytes() == content[start : start + size].ljust(2 * mmap.PAGESIZE, b"\0")
+        path.write_bytes(b"9" * len(content))
+        assert part.is_sound()
+        assert not part.bytes[size:].any()
+
+
+def test_what_is_told_of_bad_lines_is_what_was_read(path):
+    content = path.read_bytes()
+    path.write_bytes(LINE * 3 + b"1 x:1\n" + content)
+    kept = io.BytesIO()
+    stream = Reading(path, block_bytes=1 << 15, on_bad="skip", bad_lines=kept)
+    block, parsed = stream._parse(next(stream.source.blocks()), "svmlight")
+    os.truncate(path, 0)
+    stream._report(block, parsed)
+    assert kept.getvalue() == b"1 x:1\n"
+    assert re.search(
+        r"data\.svm:7:3: the feature's id is not a whole number.*found 'x:1'", stream.first_bad[0]
+    )
+
+
+def test_how_far_reading_has_come(path, monkeypatch):
+    def places():
+        stream = Stream(path, block_bytes=BLOCK, threads=1)
+        return [stream.source.read_bytes >= stream.place.offset > 0 for _ in stream][:-1]
+
+    assert all(places())
+    monkeypatch.setattr(mapped, "POSSIBLE", False)
+    assert all(places())
+
+
+def ended(program, path):
+    """How a program ends that is given a file."""
+    head = "import mmap, os, signal, sys\nfrom maxcosine.stream.mapped import Part\n"
+    return subprocess.run(
+        [sys.executable, "-c", head + program, path], capture_output=True, text=True, timeout=60
+    )
+
+
 def test_who_else_looks_at_pages_that_are_lost_ends_as_without_us(path):
-    program = """
-import mmap, sys
-from maxcosine.stream.mapped import Part
+    ran = ended(
+        """
 with open(sys.argv[1], "r+b") as file:
     part = Part(file, 0, 8192)
     theirs = mmap.mmap(file.fileno(), 8192)
     file.truncate(0)
     print(sum(part.bytes.tolist()), part.is_sound(), flush=True)
     print(theirs[5000])
-"""
-    ran = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60)
+""",
+        path,
+    )
     assert ran.stdout == "0 False\n"
     assert ran.returncode == -signal.SIGBUS
+
+
+def test_a_signal_that_is_sent_is_left_to_others(path):
+    send = """
+with open(sys.argv[1], "r+b") as file:
+    part = Part(file, 0, 8192)
+    os.kill(os.getpid(), signal.SIGBUS)
+    print("alive", flush=True)
+    part = Part(file, 0, 8192)
+    file.truncate(0)
+    print(sum(part.bytes.tolist()), part.is_sound(), flush=True)
+"""
+    ran = ended(send, path)
+    assert (ran.stdout, ran.returncode) == ("", -signal.SIGBUS)
+    ran = ended("signal.signal(signal.SIGBUS, signal.SIG_IGN)" + send, path)
+    assert (ran.stdout, ran.returncode) == ("alive\n0 False\n", 0)

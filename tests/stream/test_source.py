@@ -144,7 +144,7 @@ def short_lines(monkeypatch):
 
 
 @pytest.mark.usefixtures("short_lines")
-@pytest.mark.parametrize("block_bytes", [1, 10, 64, 99, 100])
+@pytest.mark.parametrize("block_bytes", [1, 10, 33, 49, 50])
 @pytest.mark.parametrize("length", [99, 100, 101, 150, 1000])
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_a_line_too_long_comes_in_pieces_whatever_the_size_of_blocks(tmp_path, block_bytes, length, end):

@@ -308,14 +308,15 @@ class Heads(Record):
         return self.replace(arrays=Arrays(*(a.copy() for a in self.arrays)))
 
     def __getstate__(self) -> dict[str, Any]:
-        # An address means nothing in another process.
-        return {**vars(self), "arrays": self.arrays._replace(rules=None)}
+        # An address means nothing in another process, and what a sweep left behind nothing at all.
+        return {**vars(self), "arrays": self.arrays._replace(rules=None, scratch=None)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         # Arrays that were loaded as memory maps, read-only, must be learnt into all the same.
         arrays = [a if a is None else np.require(np.asarray(a), requirements="W") for a in self.arrays]
-        self.arrays = Arrays(*arrays)._replace(rules=_entries(self.rules))
+        scratch = np.zeros(MOVE + self.arrays.v.shape[1])
+        self.arrays = Arrays(*arrays)._replace(rules=_entries(self.rules), scratch=scratch)
 
     def reserve(self, n_features: int) -> None:
         """Make room for so many features, and for some more to come."""

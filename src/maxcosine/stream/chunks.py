@@ -292,9 +292,12 @@ class Stream:
         """
         if block.long:
             return block, None
-        parsed = self._rows_of(block, format)
-        self.source.check(block)
-        return block if parsed.faults else block.replace(text=block.text[:0].copy(), part=None), parsed
+        try:
+            parsed = self._rows_of(block, format)
+            kept = block.text if parsed.faults else block.text[:0]
+            return block.replace(text=kept.copy(), part=None), parsed
+        finally:
+            self.source.check(block)
 
     def _rows_of(self, block: Block, format: str) -> Parsed:
         """Parse and tidy a block."""

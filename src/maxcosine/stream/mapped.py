@@ -19,9 +19,24 @@ from typing import Any
 import numpy as np
 
 # Of these processors it is known below where Linux says which address was looked at.
-POSSIBLE = sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
+POSSIBLE = (
+    sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64") and sys.maxsize == 2**63 - 1
+)
 
-_READ_AND_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+# Of Linux, where words have 64 bits.
+_MAP_FIXED = 16
+_SI_CODE, _SI_ADDR, _SA_SIGINFO = 8, 16, 4
+
+_READ_AND_WRITE = mmap.PROT_READ | mmap.PROT_WRITE if POSSIBLE else 0
+_ZEROS_HERE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED if POSSIBLE else 0
+
+_libc: Any = ctypes.CDLL(None) if POSSIBLE else None
+if POSSIBLE:
+    _libc.mmap.argtypes = (
+        *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int),
+        *(ctypes.c_int, ctypes.c_int, ctypes.c_long),
+    )
+    _libc.mmap.restype = ctypes.c_void_p
 
 
 class Part:
@@ -40,6 +55,17 @@ class Part:
         self._lost = False
         _parts[self._first] = self
 
+    def end(self, size: int) -> None:
+        """Let the file go behind so many bytes: zeros follow, whatever becomes of it.
+
+        To write zeros would not do. A file that is cut short takes also what was written to its pages.
+        """
+        stop = self.bytes.ctypes.data + size
+        here = stop % mmap.PAGESIZE
+        last = self.bytes[max(0, size - here) : size].copy()
+        self._put_zeros(stop - here)
+        self.bytes[size - len(last) : size] = last
+
     def is_sound(self) -> bool:
         """Whether the file has these bytes, and all that were looked at could be had."""
         return not self._lost and self._pages.size() >= self._needs
@@ -49,9 +75,11 @@ class Part:
         if not self._first <= address < self._stop:
             return False
         self._lost = True
-        page = address - address % mmap.PAGESIZE
-        _libc.mmap(page, self._stop - page, _READ_AND_WRITE, _ZEROS_HERE, -1, 0)
+        self._put_zeros(address - address % mmap.PAGESIZE)
         return True
+
+    def _put_zeros(self, page: int) -> None:
+        _libc.mmap(page, self._stop - page, _READ_AND_WRITE, _ZEROS_HERE, -1, 0)
 
 
 _parts: weakref.WeakValueDictionary[int, Part] = weakref.WeakValueDictionary()
@@ -59,17 +87,6 @@ _parts: weakref.WeakValueDictionary[int, Part] = weakref.WeakValueDictionary()
 
 # The guard: a handler of SIGBUS. It runs in the thread that looked at the page, which goes on afterwards as
 # if nothing had happened. Python's own handlers run later, when that thread would have to be on already.
-
-_SI_ADDR, _SA_SIGINFO, _MAP_FIXED = 16, 4, 16  # of Linux, where words have 64 bits
-_ZEROS_HERE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED if POSSIBLE else 0
-
-_libc: Any = ctypes.CDLL(None) if POSSIBLE else None
-if POSSIBLE:
-    _libc.mmap.argtypes = (
-        *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int),
-        *(ctypes.c_int, ctypes.c_int, ctypes.c_long),
-    )
-    _libc.mmap.restype = ctypes.c_void_p
 
 
 class _Action(ctypes.Structure):
@@ -83,22 +100,29 @@ class _Action(ctypes.Structure):
     )
 
 
+def _on_lost_page(number: int, info: int, context: int) -> None:
+    global _standing
+    sent = ctypes.c_int.from_address(info + _SI_CODE).value <= 0
+    address = ctypes.c_size_t.from_address(info + _SI_ADDR).value
+    if not sent and any(part.lose(address) for ref in _parts.valuerefs() if (part := ref()) is not None):
+        return
+    # It is none of ours: it comes once more, and is dealt with as if we were not here.
+    _libc.sigaction(signal.SIGBUS, ctypes.byref(_before), None)
+    _standing = False
+    if sent:
+        _libc["raise"](number)
+
+
+_handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(_on_lost_page)
 _before = _Action()
-_guards: list[Any] = []
+_standing = False
 _lock = threading.Lock()
 
 
-def _on_lost_page(number: int, info: int, context: int) -> None:
-    address = ctypes.c_size_t.from_address(info + _SI_ADDR).value
-    if not any(part.lose(address) for ref in _parts.valuerefs() if (part := ref()) is not None):
-        # It is none of ours: looked at once more, it is dealt with as if we were not here.
-        _libc.sigaction(signal.SIGBUS, ctypes.byref(_before), None)
-
-
 def _stand_guard() -> None:
+    global _standing
     with _lock:
-        if not _guards:
-            handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(_on_lost_page)
-            action = _Action(ctypes.cast(handler, ctypes.c_void_p), flags=_SA_SIGINFO)
+        if not _standing:
+            action = _Action(ctypes.cast(_handler, ctypes.c_void_p), flags=_SA_SIGINFO)
             _libc.sigaction(signal.SIGBUS, ctypes.byref(action), ctypes.byref(_before))
-            _guards.append(handler)  # which has to stay
+            _standing = True

@@ -117,8 +117,8 @@ class Source:
         block_bytes: int = BLOCK_BYTES,
         spans: Sequence[Span] | None = None,
     ) -> None:
-        if not 1 <= block_bytes <= LONGEST_LINE:
-            raise ValueError(f"block_bytes is {block_bytes:,}; it is from 1 to {LONGEST_LINE:,}")
+        if not 1 <= block_bytes <= LONGEST_LINE // 2:
+            raise ValueError(f"block_bytes is {block_bytes:,}; it is from 1 to {LONGEST_LINE // 2:,}")
         self.names = expand(names)
         self.spans = [Span()] * len(self.names) if spans is None else list(spans)
         """Of each input, the part that is read."""
@@ -202,11 +202,12 @@ class Source:
                 continue
             if not size:  # a long line: it has to be put together
                 break
-            self._finish(part.bytes, size, offset)
+            part.end(size)
+            self._look_at(part.bytes, size, offset)
+            reader.skip(offset + size)
             yield Block(part.bytes, size, number, offset, ends=False, waits=False, part=part)
             offset += size
             del part  # before there is another one
-            reader.skip(offset)
         return offset
 
     def _read(self, number: int, reader: _Reader, offset: int) -> Iterator[Block]:
@@ -219,7 +220,8 @@ class Source:
             size = filled if ends else _last_line_end(text, filled)
             long = long or filled > LONGEST_LINE
             if long:
-                # Only the first line can be too long: no block is longer than a line may be.
+                # Only the first line can be too long: two blocks are no longer than a line may be, and what
+                # is kept of one is at most that, or a part of a line.
                 first = _first_line_end(text, kept, filled)
                 is_piece = not begins or (first or filled) > LONGEST_LINE
                 long = is_piece and not first
@@ -237,7 +239,8 @@ class Source:
                 del longer
                 continue
             rest = text[size:filled].copy()
-            self._finish(text, size, offset)
+            text[size : size + PADDING] = 0
+            self._look_at(text, size, offset)
             ends = ends and not len(rest)
             yield Block(text, size, number, offset, ends, waits, is_piece, begins)
             if ends:
@@ -248,9 +251,8 @@ class Source:
             text = self._memory.empty(kept + self._wanted + PADDING, np.uint8)
             text[:kept] = rest
 
-    def _finish(self, text: np.ndarray, size: int, offset: int) -> None:
-        """Put zeros behind a block, and blanks in the place of a mark of the byte order."""
-        text[size : size + PADDING] = 0
+    def _look_at(self, text: np.ndarray, size: int, offset: int) -> None:
+        """Put blanks in the place of a mark of the byte order, and look how long lines are."""
         beginning = text[:size][:_SCANNED_BYTES].tobytes()
         if offset == 0 and beginning.startswith(_MARK):
             text[: len(_MARK)] = ord(" ")
