@@ -40,15 +40,21 @@ def offsets(found):
     return [block.offset for block, _ in found]
 
 
+@pytest.fixture(params=[False, True], ids=["waits", "helps"])
+def helps(request):
+    """Whether whoever asks reads and parses, too."""
+    return request.param
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_what_comes_is_in_order(threads):
+def test_what_comes_is_in_order(threads, helps):
     blocks = Blocks(50)
-    with Ahead(iter(blocks), parse, threads, 3 * SIZE) as ahead:
+    with Ahead(iter(blocks), parse, threads, 3 * SIZE, helps=helps) as ahead:
         assert offsets(ahead) == list(range(50))
     assert blocks.closed
 
 
-def test_an_error_comes_behind_what_was_before_it():
+def test_an_error_comes_behind_what_was_before_it(helps):
     def parse_some(block, format):
         if block.offset == 7:
             raise ValueError("block 7")
@@ -56,22 +62,82 @@ def test_an_error_comes_behind_what_was_before_it():
 
     for blocks, parse_one, error in ((Blocks(20, 7), parse, OSError), (Blocks(20), parse_some, ValueError)):
         found = []
-        with pytest.raises(error), Ahead(iter(blocks), parse_one, 3, 5 * SIZE) as ahead:
+        with pytest.raises(error), Ahead(iter(blocks), parse_one, 3, 5 * SIZE, helps=helps) as ahead:
             found.extend(offsets([one]) for one in ahead)
         assert found == [[k] for k in range(7)]
         assert blocks.closed
 
 
 @pytest.mark.parametrize("most_bytes", [3 * SIZE, 2**30], ids=["bytes", "blocks"])
-def test_no_more_is_read_than_there_is_room_for(most_bytes):
+def test_no_more_is_read_than_there_is_room_for(most_bytes, helps):
     blocks = Blocks(100)
-    with Ahead(iter(blocks), parse, 2, most_bytes) as ahead:
+    with Ahead(iter(blocks), parse, 2, most_bytes, helps=helps) as ahead:
         given = iter(ahead)
         for asked in (1, 2, 3):
             next(given)
             time.sleep(0.1)
             assert blocks.n_read == asked + 3
     assert blocks.closed
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_whoever_asks_is_one_of_the_threads(threads):
+    """So many are at work at a time, and no more: those that parse, and the one that deals with it."""
+    at_work, most, lock, parsers = 0, 0, threading.Lock(), set()
+
+    def work():
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.004)
+        with lock:
+            at_work -= 1
+
+    def parse_slowly(block, format):
+        parsers.add(threading.current_thread())
+        work()
+        return block, None
+
+    with Ahead(iter(Blocks(60)), parse_slowly, threads, 10 * SIZE, helps=True) as ahead:
+        for _ in ahead:
+            work()
+    assert most == threads
+    assert threading.current_thread() in parsers
+    assert len(parsers) == threads
+
+
+def test_whoever_waits_is_given_what_is_there():
+    """Nothing is read by whoever asks if that may have to wait: a pipe whose other end waits for an answer."""
+    answered = threading.Event()
+
+    def blocks():
+        yield Block(np.zeros(SIZE, np.uint8), SIZE, 0, 0, False, True), "svmlight"
+        assert answered.wait(60)
+        yield Block(np.zeros(SIZE, np.uint8), SIZE, 0, 1, True, True), "svmlight"
+
+    with Ahead(blocks(), parse, 2, 3 * SIZE, helps=False) as ahead:
+        given = iter(ahead)
+        assert offsets([next(given)]) == [0]
+        answered.set()
+        assert offsets(given) == [1]
+
+
+def test_an_interruption_while_one_helps_ends_it():
+    blocks = Blocks(100)
+
+    def parse_until(block, format):
+        if threading.current_thread() is threading.main_thread() and block.offset > 20:
+            raise KeyboardInterrupt
+        return parse(block, format)
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Ahead(iter(blocks), parse_until, 2, 5 * SIZE, helps=True) as ahead,
+    ):
+        list(ahead)
+    assert blocks.closed
+    assert blocks.n_read < 100
 
 
 def test_whoever_leaves_early_does_not_wait_for_a_pipe():
@@ -81,7 +147,7 @@ def test_whoever_leaves_early_does_not_wait_for_a_pipe():
         yield Block(np.zeros(SIZE, np.uint8), SIZE, 0, 0, False, False), "svmlight"
         waiting.wait(60)
 
-    with Ahead(blocks(), parse, 2, 3 * SIZE) as ahead:
+    with Ahead(blocks(), parse, 2, 3 * SIZE, helps=False) as ahead:
         assert offsets([next(iter(ahead))]) == [0]
         begun = time.monotonic()
     assert time.monotonic() - begun < 30
@@ -101,7 +167,7 @@ def blocks():
         yield Block(np.zeros(10, np.uint8), 10, 0, 0, False, False), "svmlight"
 
 def results():
-    with Ahead(blocks(), lambda block, format: (block, None), 2, 30) as ahead:
+    with Ahead(blocks(), lambda block, format: (block, None), 2, 30, helps=False) as ahead:
         yield from ahead
 
 left_open = results()

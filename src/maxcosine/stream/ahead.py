@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from queue import SimpleQueue
 
 from maxcosine.stream.parsed import Parsed
 from maxcosine.stream.source import Block
 
 Result = tuple[Block, Parsed | None]
-Answer = SimpleQueue[Result | BaseException]
-"""Of a block, what was found, or what went wrong: one of them, once it is there."""
+
+
+class _Task:
+    """A block that was read, and what was found in it, or what went wrong, once it is there."""
+
+    found: Result | BaseException | None = None
 
 
 class Ahead:
@@ -21,6 +25,11 @@ class Ahead:
 
     Nothing is read while more than `most_bytes`, or more blocks than one and one a thread, have been read and
     not been dealt with: what was asked for counts until the next is.
+
+    If it `helps`, whoever asks is one of the threads: instead of waiting for a block that another one parses,
+    it reads and parses the next. There are then never more threads at work than processors; with one more,
+    two of them would often share one processor while another has nothing to do. Reading must not wait for
+    others then, as what is there would wait, too.
     """
 
     def __init__(
@@ -29,15 +38,21 @@ class Ahead:
         parse: Callable[[Block, str], Result],
         threads: int,
         most_bytes: int,
+        *,
+        helps: bool,
     ) -> None:
-        self._blocks, self._parse, self._most_bytes = blocks, parse, most_bytes
-        self._answers: SimpleQueue[Answer | BaseException | None] = SimpleQueue()
+        self._blocks, self._parse, self._most_bytes, self._helps = blocks, parse, most_bytes, helps
+        self._tasks: deque[_Task] = deque()
+        """In the order of the data."""
         self._most_blocks = threads + 1
-        self._n_blocks, self._bytes, self._ended = 0, 0, False
-        self._room = threading.Condition()
+        self._n_blocks, self._bytes = 0, 0
+        self._ended = False
+        """There is nothing more to read, or nobody asks any more."""
+        self._changed = threading.Condition()
         self._reader: threading.Thread | None = None
         # Daemons: one that reads may wait for a pipe that never says anything, and nobody else should.
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
+        others = range(threads - 1 if helps else threads)
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in others]
 
     def __enter__(self) -> Ahead:
         for thread in self._threads:
@@ -47,69 +62,90 @@ class Ahead:
     def __exit__(self, *_: object) -> None:
         if sys.is_finalizing():  # the threads are gone, perhaps with a lock
             return
-        with self._room:
-            self._end()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
         for thread in self._threads:
             if thread is not self._reader:
                 thread.join()
-        with self._room:
+        with self._changed:
             if self._reader is None:
                 self._blocks.close()
 
     def __iter__(self) -> Iterator[Result]:
-        while (given := self._answers.get()) is not None:
-            found = given if isinstance(given, BaseException) else given.get()
+        while True:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._is_next_found() or self._is_over() or (self._helps and self._may_read())
+                )
+                task = self._tasks.popleft() if self._is_next_found() else None
+                if task is None:
+                    if self._is_over():
+                        return
+                    self._reader = threading.current_thread()
+            if task is None:
+                self._read_and_parse()
+                continue
+            found = task.found
+            del task
             if isinstance(found, BaseException):
                 raise found
+            assert found is not None
             size = found[0].size
             yield found
-            del given, found
-            with self._room:
+            del found
+            with self._changed:
                 self._n_blocks -= 1
                 self._bytes -= size
-                self._room.notify()
+                self._changed.notify_all()
 
     def _work(self) -> None:
-        """In each of the threads."""
-        while (read := self._next()) is not None:
-            block, format, answer = read
-            try:
-                answer.put(self._parse(block, format))
-            except BaseException as error:  # it is raised where the block was asked for
-                answer.put(error)
-            del read, block, answer  # before there is another one
+        """In each of the other threads."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._ended or self._may_read())
+                if self._ended:
+                    return
+                self._reader = threading.current_thread()
+            self._read_and_parse()
 
-    def _next(self) -> tuple[Block, str, Answer] | None:
-        """Read a block, once it is this thread's turn; None if there is no more, or nobody asks any more."""
-        with self._room:
-            self._room.wait_for(lambda: self._ended or (self._reader is None and self._has_room()))
-            if self._ended:
-                return None
-            self._reader = threading.current_thread()
-        found, error = None, None
+    def _read_and_parse(self) -> None:
+        """Deal with one block; it is this thread's turn to read."""
+        task, read = _Task(), None
         try:
-            found = next(self._blocks, None)
-        except BaseException as raised:  # likewise
-            error = raised
-        answer: Answer = SimpleQueue()
-        with self._room:
+            read = next(self._blocks, None)
+        except BaseException as error:  # it is raised where the block would have been asked for
+            task.found = error
+        with self._changed:
             self._reader = None
             if self._ended:
                 self._blocks.close()
-                return None
-            if found is None:
-                self._answers.put(error)
-                self._end()
-                return None
-            self._answers.put(answer)
-            self._n_blocks += 1
-            self._bytes += found[0].size
-            self._room.notify()
-        return *found, answer
+                return
+            if read is None:
+                self._ended = True
+            else:
+                self._n_blocks += 1
+                self._bytes += read[0].size
+            if read is not None or task.found is not None:
+                self._tasks.append(task)
+            self._changed.notify_all()
+        if read is None:
+            return
+        found: Result | BaseException
+        try:
+            found = self._parse(*read)
+        except BaseException as error:  # likewise
+            found = error
+        with self._changed:
+            task.found = found
+            self._changed.notify_all()
 
-    def _has_room(self) -> bool:
-        return self._n_blocks <= self._most_blocks and self._bytes <= self._most_bytes
+    def _is_next_found(self) -> bool:
+        return bool(self._tasks) and self._tasks[0].found is not None
 
-    def _end(self) -> None:
-        self._ended = True
-        self._room.notify_all()
+    def _is_over(self) -> bool:
+        return self._ended and not self._tasks
+
+    def _may_read(self) -> bool:
+        has_room = self._n_blocks <= self._most_blocks and self._bytes <= self._most_bytes
+        return has_room and self._reader is None and not self._ended

@@ -263,14 +263,9 @@ class Stream:
     def _parsed(self) -> Iterator[Result]:
         """Blocks and what is in them, in order; several are parsed at a time."""
         blocks = self._recognising(self.source.blocks(self.start))
-        if self.threads == 1:
-            for block, format in blocks:
-                found = self._parse(block, format)
-                del block
-                yield found
-                del found
-            return
-        with Ahead(blocks, self._parse, self.threads, (self.threads + 1) * self.source.block_bytes) as ahead:
+        most_bytes = (self.threads + 1) * self.source.block_bytes
+        helps = self.threads == 1 or self.source.total_bytes is not None  # nothing has to be waited for
+        with Ahead(blocks, self._parse, self.threads, most_bytes, helps=helps) as ahead:
             yield from ahead
 
     def _recognising(self, blocks: Iterator[Block]) -> Generator[tuple[Block, str]]:

@@ -22,7 +22,7 @@ from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import PADDING
 
 STANDARD_INPUT = "-"
-BLOCK_BYTES = 6 << 20
+BLOCK_BYTES = 4 << 20
 MOST_LINES = 1 << 17
 """In a block, about: an example takes some memory however short it is."""
 LONGEST_LINE = 16 << 20
