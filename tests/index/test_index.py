@@ -197,6 +197,20 @@ def test_copies_are_equal_and_go_on_by_themselves(kind, duplicate, data):
 
 
 @each_kind
+def test_zeros_among_many_keys_while_the_table_grows(kind):
+    dice = np.random.default_rng(3)
+    keys = dice.integers(0, 2000, (30, 100)).tolist()
+    values = dice.integers(0, 3, (30, 100)).astype(float).tolist()
+    stream = [
+        {f"name {key}" if kind == "names" else key: value for key, value in zip(row, of_row, strict=True)}
+        for row, of_row in zip(keys, values, strict=True)
+    ]
+    index, oracle = FeatureIndex(kind), Oracle()
+    assert map_rows(index, stream, grow=True) == [oracle.map(x, grow=True) for x in stream]
+    assert index.keys().tolist() == list(oracle.slots)
+
+
+@each_kind
 def test_zeros_get_no_slot_and_take_none(kind):
     index = FeatureIndex(kind)
     a, b, c = ("a", "b", "c") if index.named else (10, 20, 30)

@@ -108,7 +108,7 @@ def test_whoever_asks_is_one_of_the_threads(threads):
 
 
 def test_whoever_waits_is_given_what_is_there():
-    """Nothing is read by whoever asks if that may have to wait: a pipe whose other end waits for an answer."""
+    """Whoever asks does not read what may have to be waited for: the other end may wait for an answer."""
     answered = threading.Event()
 
     def blocks():

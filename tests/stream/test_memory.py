@@ -1,12 +1,16 @@
 """Memory that is used again when nobody refers to it."""
 
 import os
+import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from maxcosine.stream import Stream
 from maxcosine.stream.memory import Memory
+from maxcosine.stream.source import LONGEST_LINE
 
 
 def address(array):
@@ -88,3 +92,75 @@ def test_a_process_that_is_forked_off_has_its_memory_for_itself():
     os.waitpid(child, 0)
     for end in (told, tell, asked, ask):
         os.close(end)
+
+
+MOST_MB = 60
+
+# What a training does with the rows of a stream, but for learning; what it took, without the index.
+READ = """
+import sys
+from maxcosine.index import FeatureIndex
+from maxcosine.stream import Stream
+
+def megabytes(what):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(what))
+
+path, exact = sys.argv[1], sys.argv[2] == "exact"
+stream = Stream(path, exact=exact, labelled=True, limits=(0.0, 1e30), threads=2)
+before, index, n = megabytes("VmRSS"), None, 0
+for rows in stream.rows():
+    n += len(rows)
+    if exact:
+        index = index or FeatureIndex("ids" if rows.names is None else "names")
+        stream.mapped(rows, index)
+    del rows
+print(n, megabytes("VmHWM") - before - (index.nbytes / 1e6 if index else 0.0))
+"""
+
+
+def numbers(n_bytes):
+    dice = random.Random(0)
+    return joined((f"{k}:{dice.random():.4f}" for k in range(1, n_bytes)), n_bytes)
+
+
+def ones(n_bytes):
+    return joined((f"{k}:1" for k in range(1, n_bytes)), n_bytes)
+
+
+def words(n_bytes):
+    dice = random.Random(0)
+    features = (f"word{dice.randrange(10**6)}:{dice.random():.3f}" for _ in range(n_bytes))
+    return "| " + joined(features, n_bytes)
+
+
+def joined(features, n_bytes):
+    taken = []
+    for feature in features:
+        n_bytes -= len(feature) + 1
+        if n_bytes < 0:
+            return " ".join(taken)
+        taken.append(feature)
+    raise AssertionError("there are not enough features")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="about how Linux counts memory")
+@pytest.mark.parametrize("exact", ["columns", "exact"])
+@pytest.mark.parametrize("features", [numbers, ones, words])
+@pytest.mark.parametrize(
+    ("length", "n_lines"), [(LONGEST_LINE - 100, 4), (1000, 60_000)], ids=["long", "short"]
+)
+def test_buffers_are_bounded_whatever_the_lines(tmp_path, features, exact, length, n_lines):
+    def took(name, line, n):
+        path = tmp_path / f"{name}{'.vw' if features is words else '.svm'}"
+        path.write_text("".join(f"{k % 2} {line}\n" for k in range(n)))
+        ran = subprocess.run(
+            [sys.executable, "-c", READ, path, exact], capture_output=True, text=True, check=True
+        )
+        n_read, megabytes = ran.stdout.split()
+        assert int(n_read) == n
+        return float(megabytes)
+
+    took("first", features(100), 1)  # so that nothing has to be compiled
+    assert took("data", features(length), n_lines) <= MOST_MB

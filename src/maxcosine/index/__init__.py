@@ -5,7 +5,6 @@ It grows with the features seen and never with the largest id. See `FeatureIndex
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -68,9 +67,7 @@ class FeatureIndex:
     def slots_of(self, keys: Iterable[Any]) -> np.ndarray:
         """The slots of these different keys; those that are new get one."""
         given = list(keys) if self.named else np.asarray(keys, np.uint64)
-        slots = self._find(given, np.ones(len(given), np.float32), grow=True)
-        assert slots is not None
-        return slots.astype(np.int64)
+        return self._find(given, np.ones(len(given), np.float32), grow=True).astype(np.int64)
 
     def __len__(self) -> int:
         return self.count
@@ -121,17 +118,14 @@ class FeatureIndex:
         Zeros are left out, and so are unknown keys, unless the index may grow.
         """
         slots = self._find(keys, data, grow=grow)
-        if slots is None:
-            keys = _listed(*keys) if isinstance(keys, tuple) else keys
-            indptr, keys, data = _kept(data != 0.0, indptr, keys, data)
-            slots = self._find(keys, data, grow=grow)
-        assert slots is not None
-        if not grow and slots.min(initial=0) == EMPTY:
-            indptr, slots, data = _kept(slots != EMPTY, indptr, slots, data)
+        if slots.min(initial=0) == EMPTY:
+            kept = slots != EMPTY
+            indptr = np.searchsorted(np.flatnonzero(kept), indptr)
+            slots, data = slots[kept], data[kept]
         return indptr, slots.view(np.uint32), data
 
-    def _find(self, keys: Any, data: np.ndarray, *, grow: bool) -> np.ndarray | None:
-        """The slots of the keys of these values, EMPTY where unknown; None if there is a 0."""
+    def _find(self, keys: Any, data: np.ndarray, *, grow: bool) -> np.ndarray:
+        """The slots of the keys of these values, EMPTY where unknown, and where the value is 0."""
         kernel: Any = find_ids
         given: tuple[Any, ...] = () if self.named else (readable(keys),)
         if self.named:
@@ -139,9 +133,7 @@ class FeatureIndex:
             kernel, given = find_names, (letters.ctypes.data, starts)
         data, slots, done = readable(data), np.empty(len(data), np.int32), 0
         while True:
-            done, self.count, zeros = kernel(self.table, self.count, grow, done, *given, data, slots)
-            if zeros:
-                return None
+            done, self.count = kernel(self.table, self.count, grow, done, *given, data, slots)
             if done == len(slots):
                 return slots
             self.make_room()
@@ -229,13 +221,6 @@ def _numbers(n_places: int) -> np.ndarray:
     return numbers
 
 
-def _kept(mask: np.ndarray, indptr: np.ndarray, keys: Any, data: np.ndarray) -> tuple[Any, Any, Any]:
-    """CSR arrays with the values that the mask names."""
-    before = np.concatenate([[0], np.cumsum(mask)])
-    keys = keys[mask] if isinstance(keys, np.ndarray) else list(itertools.compress(keys, mask))
-    return before[indptr], keys, data[mask]
-
-
 def _letters(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """All names as UTF-8, one after another, and where each begins, and the last ends."""
     text = "".join(names)
@@ -250,12 +235,6 @@ def _letters(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     starts = np.zeros(len(names) + 1, np.int64)
     np.cumsum(np.fromiter(sizes, np.int64, len(names)), out=starts[1:])
     return letters, starts
-
-
-def _listed(letters: np.ndarray, starts: np.ndarray) -> list[str]:
-    """The names that `_letters` would make these of."""
-    text = letters.tobytes()
-    return [text[start:stop].decode() for start, stop in itertools.pairwise(starts.tolist())]
 
 
 def kind_of(x: Mapping[Any, Any]) -> str:

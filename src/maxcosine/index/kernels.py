@@ -230,13 +230,12 @@ def slot_if_first(table: Any, key: Any) -> Any:
 @kernel
 def find_ids(
     table: Any, count: int, grow: bool, first: int, ids: Any, data: Any, slots: Any
-) -> tuple[Any, int, bool]:
-    """The slots of the ids from `first` on, EMPTY where unknown.
+) -> tuple[Any, int]:
+    """The slots of the ids from `first` on, EMPTY where unknown, or where the value is 0.
 
     Most ids are where they are looked for first. So a block of them is looked for there, four at a time;
     what was missing is picked out of the fours in which something was, and looked for again, in order.
-    Ends before an id for which there is no room, and before a block in which a value is 0. Returns how many
-    are found, how many keys there are, and whether there is a 0.
+    Ends before an id for which there is no room. Returns how many are found, and how many keys there are.
     """
     table, ids, data, slots = borrow_all(table), borrow(ids), borrow(data), borrow(slots)
     fours, missing = np.empty(BLOCK // 4 + 1, np.uint32), np.empty(BLOCK + 1, np.uint32)
@@ -247,8 +246,6 @@ def find_ids(
         zeros = False
         for j in range(start, stop):
             zeros |= data[j] == 0.0
-        if zeros:
-            return np.int64(start), count, True
         n_fours, n_missing = np.uint64(0), np.uint64(0)
         last = start + (stop - start) // four * four
         for j in range(start, last, four):
@@ -266,32 +263,39 @@ def find_ids(
         for k in range(last - start, stop - start):
             missing[n_missing] = np.uint32(k)
             n_missing += one
+        if zeros:
+            for j in range(start, stop):
+                if data[j] == 0.0:
+                    slots[j] = EMPTY
         for i in range(n_missing):
             at = start + np.uint64(missing[i])
+            if data[at] == 0.0:
+                continue
             slot, count = slot_of_id(table, count, np.uint64(ids[at]), grow)
             if slot == NO_ROOM:
-                return np.int64(at), count, False
+                return np.int64(at), count
             slots[at] = slot
         start = stop
-    return len(ids), count, False
+    return len(ids), count
 
 
 @kernel
 def find_names(
     table: Any, count: int, grow: bool, first: int, letters: int, starts: Any, data: Any, slots: Any
-) -> tuple[Any, int, bool]:
+) -> tuple[Any, int]:
     """`find_ids` for names that lie one after another from address `letters` on."""
     table, starts, data, slots = borrow_all(table), borrow(starts), borrow(data), borrow(slots)
     for k in range(first, len(slots)):
         if data[k] == 0.0:
-            return k, count, True
+            slots[k] = EMPTY
+            continue
         size = starts[k + 1] - starts[k]
         address = letters + starts[k]
         slot, count = slot_of_name(table, count, hash_name(address, size), address, size, grow)
         if slot == NO_ROOM:
-            return k, count, False
+            return k, count
         slots[k] = slot
-    return len(slots), count, False
+    return len(slots), count
 
 
 @inline

@@ -46,8 +46,10 @@ class Memory:
         return sys.getrefcount(self._pieces[k]) == _ALONE
 
     def _add(self, size: int) -> int:
-        """One more piece; if there is much already, what is free is given back."""
-        if sum(map(len, self._pieces)) + size > _MOST_BYTES:
+        """One more piece. What is free is given back if there is much already, or if no piece was so large:
+        lines have become longer, and what is smaller will serve no more."""
+        sizes = [len(piece) for piece in self._pieces]
+        if sum(sizes) + size > _MOST_BYTES or size > max(sizes, default=0):
             free = [self._is_free(k) for k in range(len(self._pieces))]
             self._pieces = [piece for piece, was_free in zip(self._pieces, free, strict=True) if not was_free]
         # Not `np.empty`, which asks for pages of 2 MB: how many are used depends on where they happen to lie.

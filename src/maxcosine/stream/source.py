@@ -215,7 +215,7 @@ class Source:
         text, kept = self._memory.empty(self._wanted + PADDING, np.uint8), 0
         long = False
         while True:
-            n, ends, waits = reader.fill(text.data[kept:-PADDING])
+            n, ends, waits = reader.fill(text.data[kept:-PADDING][: self.block_bytes])
             filled, begins = kept + n, not long
             size = filled if ends else _last_line_end(text, filled)
             long = long or filled > LONGEST_LINE
@@ -230,13 +230,13 @@ class Source:
             else:
                 is_piece = False
             if not size and not ends:
-                # A long line is read in ever larger pieces, up to where it is too long.
                 kept = filled
-                room = max(self.block_bytes, min(kept, LONGEST_LINE + self.block_bytes - kept))
-                longer = self._memory.empty(kept + room + PADDING, np.uint8)
-                longer[:kept] = text[:kept]
-                text = longer
-                del longer
+                if kept + self.block_bytes + PADDING > len(text):
+                    # Room up to where a line is too long. What is not written to takes no memory.
+                    longer = self._memory.empty(LONGEST_LINE + 2 * self.block_bytes + PADDING, np.uint8)
+                    longer[:kept] = text[:kept]
+                    text = longer
+                    del longer
                 continue
             rest = text[size:filled].copy()
             text[size : size + PADDING] = 0
