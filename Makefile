@@ -30,7 +30,7 @@ help:
 	@echo "  make test-all  the slow tests, a real browser, Spark and the documentation, in addition"
 	@echo "  make lint      style, types, import layers"
 	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
-	@echo "  make bench-streams  from text files to models, beside Vowpal Wabbit; FOLDER=DIR for 15 GB of files"
+	@echo "  make bench-streams  from text files to models, beside Vowpal Wabbit; FOLDER=DIR for 20 GB of files"
 	@echo "  make docs      the documentation, into docs/_build/html"
 	@echo "  make clean     remove what the targets wrote, except $(VENV)"
 	@echo

@@ -3,7 +3,7 @@
 Every side is a process of its own, its start included, and writes its model; the files lie in memory, in the
 system's file cache. The sides take turns, the best of several counts. Vowpal Wabbit runs with hinge loss and
 2^20 weights, and a thread of its own that parses, on the same examples in its format. Files are written to
---folder, about 15 GB, and stay there for the next time.
+--folder, about 20 GB, and stay there for the next time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from timing import environment
 
 RULE = "pa1"
 MEGABYTES, SMALL_MEGABYTES = 2000, 200
-SMALL_TURNS = 3  # What is short is more at the mercy of whatever else the machine does: more turns for both.
+SHORT_TURNS = 3  # What is short is more at the mercy of whatever else the machine does: more turns for both.
 MEMORY_MEGABYTES, MEMORY_TIMES = 1000, 4
 MOST_RSS_MB, MOST_GROWTH = 250, 1.05
 MOST_TINY_S, MOST_HELP_S = 1.0, 0.3
@@ -145,7 +145,7 @@ def measure(folder: Path, repeats: int, megabytes: int, small: int) -> list[dict
 
     print("scikit-learn", file=sys.stderr)
     script = [sys.executable, "-c", SCIKIT_LEARN, small_files["svm"], theirs]
-    ran = in_turns(SMALL_TURNS * repeats, {"ours": train(small_files["svm"], m), "scikit-learn": script})
+    ran = in_turns(SHORT_TURNS * repeats, {"ours": train(small_files["svm"], m), "scikit-learn": script})
     wanted = {"least": 30.0, "aim": 100.0}
     found.append(
         compared("svmlight text, load_svmlight_file and fit", small_files["svm"], ran, "scikit-learn", wanted)
@@ -156,7 +156,7 @@ def measure(folder: Path, repeats: int, megabytes: int, small: int) -> list[dict
     run(ours("convert", files["svm"], "--output", cache))
     run(vowpal_wabbit(theirs, "-d", files["vw"], "--cache_file", their_cache, "-k"))
     ran = in_turns(
-        repeats,
+        SHORT_TURNS * repeats,
         {
             "ours": train(cache, m),
             "Vowpal Wabbit": vowpal_wabbit(theirs, "-d", files["vw"], "--cache_file", their_cache),
@@ -178,21 +178,25 @@ def measure(folder: Path, repeats: int, megabytes: int, small: int) -> list[dict
     return found
 
 
-def first_lines(path: Path, megabytes: int) -> Path:
-    """A file of so many megabytes, cut off another one."""
-    shorter = path.with_name(f"first-{megabytes}.svm")
-    if not shorter.exists():
-        with open(path, "rb") as lines, open(shorter, "wb") as file:
+def of_size(path: Path, megabytes: int) -> Path:
+    """A file of so many megabytes, with the lines of another one, as often as it takes."""
+    made = path.with_name(f"of-size-{megabytes}.svm")
+    if not made.exists():
+        part = made.with_suffix(".part")
+        with open(path, "rb") as lines, open(part, "wb") as file:
             while file.tell() < megabytes * 1e6:
                 file.writelines(lines.readlines(1 << 20))
-    return shorter
+                if lines.tell() == path.stat().st_size:
+                    lines.seek(0)
+        part.replace(made)
+    return made
 
 
 def measure_memory(folder: Path, written: int, megabytes: int) -> dict[str, Any]:
-    """Peak memory on a file, and on the same file several times in a row."""
-    path, model = first_lines(text.write(folder, written)["svm"], megabytes), folder / "ours.model"
+    """Peak memory on a file, and on one that is several times as long."""
+    lines, model = text.write(folder, written)["svm"], folder / "ours.model"
     runs = {
-        times: run(ours("train", *[path] * times, "--rule", RULE, "--model", model))
+        times: run(ours("train", of_size(lines, megabytes * times), "--rule", RULE, "--model", model))
         for times in (1, MEMORY_TIMES)
     }
     weights_mb = model.stat().st_size / 1e6
@@ -259,7 +263,7 @@ def main() -> None:
             "load_before": os.getloadavg()[0],
         },
         "repeats": given.repeats,
-        "small_repeats": SMALL_TURNS * given.repeats,
+        "short_repeats": SHORT_TURNS * given.repeats,
         "start": measure_start(given.folder, given.repeats),
         "works": measure(given.folder, given.repeats, given.megabytes, given.small_megabytes),
         "memory": measure_memory(given.folder, given.megabytes, min(MEMORY_MEGABYTES, given.megabytes)),

@@ -80,7 +80,7 @@ def test_a_block_whose_file_was_cut_short_is_refused(path, left, in_thread):
 
     def parse():
         with pytest.raises(StreamError) as caught:
-            stream._parse(block, "svmlight")
+            stream._parse((block, "svmlight"))
         errors.append(str(caught.value))
 
     if in_thread:
@@ -133,7 +133,7 @@ def test_what_is_told_of_bad_lines_is_what_was_read(path):
     path.write_bytes(LINE * 3 + b"1 x:1\n" + content)
     kept = io.BytesIO()
     stream = Reading(path, block_bytes=1 << 15, on_bad="skip", bad_lines=kept)
-    block, parsed = stream._parse(next(stream.source.blocks()), "svmlight")
+    block, parsed = stream._parse((next(stream.source.blocks()), "svmlight"))
     os.truncate(path, 0)
     stream._report(block, parsed)
     assert kept.getvalue() == b"1 x:1\n"

@@ -57,8 +57,8 @@ def highest_slot(slots: Any) -> Any:
     if len(slots) == 0:
         return np.int64(-1)
     highest = slots[0]
-    for slot in slots:
-        highest = max(highest, slot)
+    for k in range(1, len(slots)):  # by positions: iterating, several at once are not looked at
+        highest = max(highest, slots[k])
     return np.int64(highest)
 
 

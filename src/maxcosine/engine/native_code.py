@@ -60,8 +60,8 @@ def prefetch(typingctx: Any, v: Any, slot: Any) -> Any:
         address = builder.bitcast(pointer, cgutils.voidptr_t)
         signature = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, _I32, _I32, _I32])
         function = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
-        # to read, not to be kept beyond the first cache level, data
-        builder.call(function, [address, _I32(0), _I32(0), _I32(1)])
+        # to read, into the second cache level, data
+        builder.call(function, [address, _I32(0), _I32(2), _I32(1)])
         return context.get_dummy_value()
 
     return types.void(v, slot), codegen

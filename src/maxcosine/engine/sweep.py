@@ -44,9 +44,9 @@ from maxcosine.engine.native import call_rule, prefetch
 FINISHED, NOT_CANONICAL, BAD_ROW, BAD_STEP = 0, 1, 2, 3
 
 # Weights larger than this, in bytes, do not stay in the second-level cache: rows ask for theirs
-# one row ahead.
-PREFETCH_FROM = 2**19
-ROWS_AHEAD = 1
+# some rows ahead.
+PREFETCH_FROM = 2**21
+ROWS_AHEAD = 2
 
 
 @inline

@@ -6,22 +6,25 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from typing import Generic, TypeVar
 
-from maxcosine.stream.parsed import Parsed
-from maxcosine.stream.source import Block
-
-Result = tuple[Block, Parsed | None]
+Block = TypeVar("Block")
+Found = TypeVar("Found")
 
 
-class _Task:
+class _Task(Generic[Found]):
     """A block that was read, and what was found in it, or what went wrong, once it is there."""
 
-    found: Result | BaseException | None = None
+    def __init__(self, size: int = 0) -> None:
+        self.size = size
+        self.found: Found | BaseException | None = None
 
 
-class Ahead:
-    """Threads that read, one at a time, and parse what they have read; iterating gives what they found, in
-    the order of the data.
+class Ahead(Generic[Block, Found]):
+    """Threads that read blocks, one at a time, and parse what they have read; iterating gives what they
+    found, in the order of the data.
+
+    `blocks` are given with their sizes, in bytes.
 
     Nothing is read while more than `most_bytes`, or more blocks than one and one a thread, have been read and
     not been dealt with: what was asked for counts until the next is.
@@ -34,15 +37,15 @@ class Ahead:
 
     def __init__(
         self,
-        blocks: Generator[tuple[Block, str]],
-        parse: Callable[[Block, str], Result],
+        blocks: Generator[tuple[Block, int]],
+        parse: Callable[[Block], Found],
         threads: int,
         most_bytes: int,
         *,
         helps: bool,
     ) -> None:
         self._blocks, self._parse, self._most_bytes, self._helps = blocks, parse, most_bytes, helps
-        self._tasks: deque[_Task] = deque()
+        self._tasks: deque[_Task[Found]] = deque()
         """In the order of the data."""
         self._most_blocks = threads + 1
         self._n_blocks, self._bytes = 0, 0
@@ -54,7 +57,7 @@ class Ahead:
         others = range(threads - 1 if helps else threads)
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in others]
 
-    def __enter__(self) -> Ahead:
+    def __enter__(self) -> Ahead[Block, Found]:
         for thread in self._threads:
             thread.start()
         return self
@@ -72,7 +75,7 @@ class Ahead:
             if self._reader is None:
                 self._blocks.close()
 
-    def __iter__(self) -> Iterator[Result]:
+    def __iter__(self) -> Iterator[Found]:
         while True:
             with self._changed:
                 self._changed.wait_for(
@@ -86,12 +89,11 @@ class Ahead:
             if task is None:
                 self._read_and_parse()
                 continue
-            found = task.found
+            found, size = task.found, task.size
             del task
             if isinstance(found, BaseException):
                 raise found
             assert found is not None
-            size = found[0].size
             yield found
             del found
             with self._changed:
@@ -111,11 +113,13 @@ class Ahead:
 
     def _read_and_parse(self) -> None:
         """Deal with one block; it is this thread's turn to read."""
-        task, read = _Task(), None
+        read, error = None, None
         try:
             read = next(self._blocks, None)
-        except BaseException as error:  # it is raised where the block would have been asked for
-            task.found = error
+        except BaseException as raised:  # it is raised where the block would have been asked for
+            error = raised
+        task = _Task[Found](read[1] if read is not None else 0)
+        task.found = error
         with self._changed:
             self._reader = None
             if self._ended:
@@ -125,17 +129,17 @@ class Ahead:
                 self._ended = True
             else:
                 self._n_blocks += 1
-                self._bytes += read[0].size
-            if read is not None or task.found is not None:
+                self._bytes += task.size
+            if read is not None or error is not None:
                 self._tasks.append(task)
             self._changed.notify_all()
         if read is None:
             return
-        found: Result | BaseException
+        found: Found | BaseException
         try:
-            found = self._parse(*read)
-        except BaseException as error:  # likewise
-            found = error
+            found = self._parse(read[0])
+        except BaseException as raised:  # likewise
+            found = raised
         with self._changed:
             task.found = found
             self._changed.notify_all()

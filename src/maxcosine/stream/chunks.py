@@ -16,7 +16,7 @@ import numpy as np
 from maxcosine.engine import csr_array
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
-from maxcosine.stream.ahead import Ahead, Result
+from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC, are_caches
 from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
@@ -26,6 +26,9 @@ from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, square_norms
 
 if TYPE_CHECKING:
     import scipy.sparse
+
+Result = tuple[Block, Parsed | None]
+"""A block and what is in it; None for a piece of a line that is too long."""
 
 FORMATS: dict[str, Callable[..., Parsed]] = {"svmlight": svmlight.parse, "vw": vw.parse}
 ON_BAD = ("error", "skip")
@@ -262,7 +265,7 @@ class Stream:
 
     def _parsed(self) -> Iterator[Result]:
         """Blocks and what is in them, in order; several are parsed at a time."""
-        blocks = self._recognising(self.source.blocks(self.start))
+        blocks = ((one, one[0].size) for one in self._recognising(self.source.blocks(self.start)))
         most_bytes = (self.threads + 1) * self.source.block_bytes
         helps = self.threads == 1 or self.source.total_bytes is not None  # nothing has to be waited for
         with Ahead(blocks, self._parse, self.threads, most_bytes, helps=helps) as ahead:
@@ -280,11 +283,12 @@ class Stream:
             yield block, "svmlight" if self.format == "auto" else self.format
             del block
 
-    def _parse(self, block: Block, format: str) -> Result:
-        """In one of the threads: parse a block, unless it is a piece of a line that is too long.
+    def _parse(self, one: tuple[Block, str]) -> Result:
+        """In one of the threads: parse a block of a format, unless it is a piece of a line that is too long.
 
         Its text is kept if there is more to say of it.
         """
+        block, format = one
         if block.long:
             return block, None
         try:

@@ -34,6 +34,7 @@ _MARK = b"\xef\xbb\xbf"  # of the byte order, which some editors write at the be
 _CHECKED_BYTES = 65536
 _SCANNED_BYTES = 65536
 _FIRST_BYTES = 1 << 18  # of all blocks the first: it tells how long lines are, and learning begins soon
+_FEW_BYTES = 1 << 18  # rather read than mapped, at the end of a file
 _BEGIN_ANEW = "it is not the file it was, begin anew when it is whole"
 
 
@@ -196,7 +197,7 @@ class Source:
     def _mapped(self, number: int, reader: _Reader, offset: int) -> Generator[Block, None, int]:
         """Blocks as they lie in the file, as far as that can be done; returns where they end."""
         while (part := reader.part(offset, self._wanted + PADDING)) is not None:
-            size = _last_line_end(part.bytes, self._wanted)
+            size = _last_line_end(part.bytes, len(part.bytes) - PADDING)
             if not size and self._wanted < self.block_bytes:
                 self._wanted = self.block_bytes
                 continue
@@ -355,17 +356,19 @@ class _Reader:
         """Where reading ends, or later, if a file grows meanwhile."""
         return self._size if self._stop is None else self._stop
 
-    def part(self, start: int, size: int) -> mapped.Part | None:
-        """So many bytes of a plain file from one on, without a copy; None if they cannot be had like that."""
+    def part(self, start: int, most: int) -> mapped.Part | None:
+        """Up to so many bytes of a plain file from one on, without a copy; None if they cannot be had like
+        that, or are few."""
+        left = self._end - start
         if (
             not mapped.POSSIBLE
             or not self._regular
             or self._file is not self._raw
-            or start + size > self._end
+            or left < min(most, _FEW_BYTES)
         ):
             return None
         try:
-            return mapped.Part(self._raw, start, size)
+            return mapped.Part(self._raw, start, min(most, left))
         except (OSError, ValueError):  # not all systems of files can do this; or it is shorter now
             return None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxcosine.record import Record
 from maxcosine.stream.rows import Rows
 from maxcosine.stream.source import sizes
 
@@ -21,8 +21,7 @@ DTYPES = ("float32", "float64")
 MOST_BITS = 31
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Record, frozen=True):
     """How the examples of a cache were read."""
 
     kind: str
@@ -34,7 +33,7 @@ class Header:
     applied: bool
     """Whether values are transformed already; those of names are not."""
     weighted: bool
-    data: dict[str, int | None] = field(default_factory=dict)
+    data: dict[str, int | None]
     """Where the examples are from: file names and sizes."""
     version: int = VERSION
 
@@ -74,4 +73,4 @@ class Header:
         }
         if not self.weighted:
             del columns["weight"]
-        return pa.schema(columns, metadata={KEY: json.dumps(asdict(self))})
+        return pa.schema(columns, metadata={KEY: json.dumps(self.as_dict())})

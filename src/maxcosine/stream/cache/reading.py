@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from maxcosine.record import Record
+from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC
 from maxcosine.stream.cache.arrow import checksum_of, encoded, numbers_of, present, pyarrow_for
 from maxcosine.stream.cache.batches import Wrong, check_structure, rows_of
@@ -25,8 +24,8 @@ from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside
 if TYPE_CHECKING:
     from maxcosine.stream.chunks import Stream
 
-BATCHES_AHEAD = 2
-"""So many are read while one is learnt from."""
+MOST_BYTES = 12 << 20
+"""Of batches that have been read, and not been learnt from."""
 
 USUAL = {"bits": 0, "exact": False, "dtype": "float32", "normalize": None, "log1p": False}
 """Options of a stream that a cache has already, as they are where nobody asks for them."""
@@ -146,8 +145,7 @@ class _Ends:
         return self.start(row + 1)
 
 
-@dataclass
-class _Batch:
+class _Batch(Record):
     """A record batch as it was read, and checked."""
 
     rows: Rows
@@ -180,7 +178,7 @@ class CacheReader:
         # file that is cut short meanwhile, is an error and not the end of the process.
         with self._damage():
             self._raw = self._pa.OSFile(self.path)
-            self._file = self._pa.ipc.open_file(self._raw)
+            self._file = self._pa.ipc.open_file(self._raw, memory_pool=self._pa.system_memory_pool())
             self.n_batches: int = self._file.num_record_batches
             self.header = self._header()
         if not self.n_batches:
@@ -207,7 +205,7 @@ class CacheReader:
     ) -> Iterator[_Batch]:
         """The examples from one on, a batch at a time; their arrays are the caller's own.
 
-        With more than one thread, one reads ahead. It also finds out which rows are `outside`.
+        With more than one thread, batches are read ahead. It is also found out which rows are `outside`.
         """
         self._done, before = self._find(start)
         return self._batches(start, before, threads, outside)
@@ -215,14 +213,20 @@ class CacheReader:
     def _batches(
         self, start: int, before: int, threads: int, outside: Callable[[Rows], np.ndarray | None]
     ) -> Iterator[_Batch]:
-        ahead = _ahead if threads > 1 else map
-        for batch in ahead(lambda k: self._checked(k, outside), range(self._done, self.n_batches)):
-            if isinstance(batch, Wrong):
-                self._refuse(batch.what, before + batch.row)
-            self._done += 1
-            left_out = max(0, start - before)
-            before += len(batch.rows)
-            yield batch[left_out:] if left_out else batch
+        def checked(read: tuple[int, Any, Any]) -> _Batch:
+            return self._checked(*read, outside)
+
+        batches = (self._read(k) for k in range(self._done, self.n_batches))
+        with Ahead(batches, checked, threads, MOST_BYTES, helps=True) as ahead:
+            try:
+                for batch in ahead:
+                    self._done += 1
+                    left_out = max(0, start - before)
+                    before += len(batch.rows)
+                    yield batch[left_out:] if left_out else batch
+                    del batch  # before the next one comes
+            except Wrong as wrong:
+                self._refuse(wrong.what, before + wrong.row)
 
     def _find(self, example: int) -> tuple[int, int]:
         """The batch that an example is in, and how many examples are before that."""
@@ -244,24 +248,28 @@ class CacheReader:
             )
         return self.n_batches, before
 
-    def _checked(self, k: int, outside: Callable[[Rows], np.ndarray | None]) -> _Batch | Wrong:
-        """Read a batch, and check all that kernels trust."""
-        try:
-            with self._damage():
-                found, metadata = self._file.get_batch_with_custom_metadata(k)
-                check_structure(found, self.header)
-                expected = (metadata or {}).get(CHECKSUM)
-                if expected is not None:
-                    is_last = k == self.n_batches - 1
-                    checksum = checksum_of(found, self._file.schema.metadata[KEY], k, is_last)
-                    if expected != str(checksum).encode():
-                        raise Wrong(f"the checksum of batch {k + 1:,}, which begins here, is not as written")
-                rows = rows_of(found, self.header)
-                labels = encoded(found.column("label"))
-                rows.codes = np.where(present(labels.indices), numbers_of(labels.indices), -1)
-                return _Batch(rows, labels.dictionary.to_pylist(), outside(rows))
-        except Wrong as wrong:
-            return wrong
+    def _read(self, k: int) -> tuple[tuple[int, Any, Any], int]:
+        """A batch as it is, with its number and its metadata; and its size."""
+        with self._damage():
+            found, metadata = self._file.get_batch_with_custom_metadata(k)
+            return (k, found, metadata), found.nbytes
+
+    def _checked(
+        self, k: int, found: Any, metadata: Any, outside: Callable[[Rows], np.ndarray | None]
+    ) -> _Batch:
+        """A batch, once all is checked that kernels trust."""
+        with self._damage():
+            check_structure(found, self.header)
+            expected = (metadata or {}).get(CHECKSUM)
+            if expected is not None:
+                is_last = k == self.n_batches - 1
+                checksum = checksum_of(found, self._file.schema.metadata[KEY], k, is_last)
+                if expected != str(checksum).encode():
+                    raise Wrong(f"the checksum of batch {k + 1:,}, which begins here, is not as written")
+            rows = rows_of(found, self.header)
+            labels = encoded(found.column("label"))
+            rows.codes = np.where(present(labels.indices), numbers_of(labels.indices), -1)
+            return _Batch(rows, labels.dictionary.to_pylist(), outside(rows))
 
     def _header(self) -> Header:
         schema = self._file.schema
@@ -279,7 +287,7 @@ class CacheReader:
                     f"{self.path}: of version {version}, and this maxcosine reads versions up to {VERSION}; "
                     "update maxcosine, or write it anew with `maxcosine convert`"
                 )
-            header = Header(**{one.name: given[one.name] for one in fields(Header)})
+            header = Header(**{name: given[name] for name in Header._fields})
         except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError):
             self._refuse("what it says of itself cannot be understood")
         sound = (
@@ -315,22 +323,6 @@ class CacheReader:
             f"{self.path}: {where}{what}; the file is damaged or changed, write it anew with "
             "`maxcosine convert`"
         )
-
-
-def _ahead(read: Callable[[int], Any], numbers: Iterable[int]) -> Iterator[Any]:
-    """What is read, in order; a thread reads the next ones meanwhile."""
-    waiting = deque[Future[Any]]()
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            for number in numbers:
-                waiting.append(pool.submit(read, number))
-                if len(waiting) > BATCHES_AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def _check_beginning(path: str) -> None:
