@@ -1,10 +1,12 @@
 """What can go wrong with files, pipes, disks and users: an error that says where, what and what to do, and
 nothing half-written."""
 
+import functools
 import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -27,7 +29,7 @@ def written(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-# The name of the file, what is in it, and what the error says; None: it is learnt.
+# Files, each with what is in it, and what the error says; None: it is learnt.
 FILES = {
     "binary garbage": ("data.svm", bytes(range(256)) * 40, "data.svm:1:"),
     "a gzip cut short": (
@@ -73,19 +75,18 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("name", "content", "message"), FILES.values(), ids=FILES)
-def test_files(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    ran = train(tmp_path, name)
+def a_file(folder, name, content, message):
+    (folder / name).write_bytes(content)
+    ran = train(folder, name)
     errors = ran.stderr.decode()
-    assert "Traceback" not in errors
     if message is None:
         assert ran.returncode == 0, errors
-        assert written(tmp_path) == sorted([name, "model"])
+        assert written(folder) == sorted([name, "model"])
     else:
         assert ran.returncode == 1
         assert message in errors
-        assert written(tmp_path) == [name]
+        assert written(folder) == [name]
+    return errors
 
 
 SKIPPED = (
@@ -167,18 +168,6 @@ def test_mistakes_of_the_user(tmp_path, arguments, message):
     assert written(tmp_path) == ["folder", "good.svm"]
 
 
-def test_no_permission(tmp_path):
-    path = tmp_path / "secret.svm"
-    path.write_bytes(GOOD)
-    path.chmod(0)
-    if os.access(path, os.R_OK):  # root may read everything; but not a file that nobody can open
-        path = "/proc/self/mem"
-    ran = train(tmp_path, path)
-    assert ran.returncode == 1
-    assert b"Traceback" not in ran.stderr
-    assert written(tmp_path) == ["secret.svm"]
-
-
 @pytest.mark.parametrize("earlier", [False, True])
 def test_a_full_disk_leaves_what_was_there(tmp_path, earlier):
     (tmp_path / "data.svm").write_bytes(b"".join(b"%d %d:1 %d:2\n" % (k % 2, k, k + 9) for k in range(9000)))
@@ -201,19 +190,6 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, output):
     assert b"File too large" in ran.stderr
     assert b"Traceback" not in ran.stderr
     assert written(tmp_path) == ["data.svm"]
-
-
-def test_a_closed_pipe_ends_without_a_word(tmp_path):
-    (tmp_path / "data.svm").write_bytes(GOOD * 200_000)
-    assert train(tmp_path, "data.svm").returncode == 0
-    process = subprocess.Popen(
-        command("predict", "model", "data.svm"), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout.readline() in (b"1\n", b"-1\n")
-    process.stdout.close()
-    errors = process.stderr.read()
-    assert process.wait(timeout=60) == 1
-    assert errors == b""
 
 
 def test_a_pipe_stays_a_pipe(tmp_path):
@@ -259,21 +235,6 @@ def slow_training(folder, *arguments):
     )
 
 
-def test_ctrl_c(tmp_path):
-    process = slow_training(tmp_path)
-    process.stdin.write(GOOD)
-    process.stdin.flush()
-    waiting_for(tmp_path / "checkpoint", process)
-    process.send_signal(signal.SIGINT)
-    process.stdin.close()
-    errors = process.stderr.read().decode()
-    assert process.wait(timeout=60) == 130
-    assert "Traceback" not in errors
-    assert re.search(r"^interrupted after 4 examples; the same command with --resume goes on", errors)
-    assert len(errors.splitlines()) == 1
-    assert written(tmp_path) == ["checkpoint"]
-
-
 def test_ctrl_c_without_a_checkpoint_leaves_nothing(tmp_path):
     process = slow_training(tmp_path, "--checkpoint-every", 1000, "--predictions", "predictions")
     process.stdin.write(GOOD)
@@ -287,16 +248,128 @@ def test_ctrl_c_without_a_checkpoint_leaves_nothing(tmp_path):
     assert written(tmp_path) == []
 
 
-def test_two_trainings_do_not_write_the_same_checkpoint(tmp_path):
-    first = slow_training(tmp_path)
+# Each is done to a folder of its own, and gives what was said on standard error.
+
+
+def a_folder_where_a_file_should_be(folder):
+    (folder / "data.svm").mkdir()
+    ran = train(folder, "data.svm")
+    assert ran.returncode == 1
+    assert b"data.svm: this is a folder; name files, for example 'data.svm/*'" in ran.stderr
+    assert written(folder) == ["data.svm"]
+    return ran.stderr.decode()
+
+
+def no_permission(folder):
+    path = folder / "secret.svm"
+    path.write_bytes(GOOD)
+    path.chmod(0)
+    if os.access(path, os.R_OK):  # root may read everything; but not a file that nobody can open
+        path = "/proc/self/mem"
+    ran = train(folder, path)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(b"error: ")
+    assert written(folder) == ["secret.svm"]
+    return ran.stderr.decode()
+
+
+IN_A_SMALL_TMPFS = """
+set -e
+mount -t tmpfs -o size=64k tmpfs full
+status=0
+"$@" || status=$?
+ls -A full
+exit $status
+"""
+# A user may mount what nobody else sees, if the system allows it.
+NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
+
+
+def can_mount(folder):
+    if shutil.which("unshare") is None:
+        return False
+    mount = [*NAMESPACE, "mount", "-t", "tmpfs", "tmpfs", folder]
+    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+
+
+def disk_full(folder):
+    """In a file system of its own, of 64 KB; else no file can become that long, as with a quota."""
+    lines = (b"%d %d:1 %d:2\n" % (k % 2, k, k + 9) for k in range(50_000))
+    (folder / "data.svm").write_bytes(b"".join(lines))
+    (folder / "full").mkdir()
+    arguments = ["train", "data.svm", "--model", "full/model"]
+    if not can_mount(folder / "full"):
+        ran = run(folder, *arguments, text=False, largest_file=2**16)
+        assert b"File too large" in ran.stderr
+    else:
+        shell = [*NAMESPACE, "sh", "-c", IN_A_SMALL_TMPFS, "sh", *command(*arguments)]
+        ran = subprocess.run(shell, cwd=folder, capture_output=True, timeout=120, check=False)
+        assert b"No space left on device" in ran.stderr
+    assert ran.returncode == 1
+    assert ran.stdout == b""  # nothing is left in it
+    assert written(folder) == ["data.svm", "full"]
+    return ran.stderr.decode()
+
+
+def a_closed_pipe(folder):
+    (folder / "data.svm").write_bytes(GOOD * 200_000)
+    assert train(folder, "data.svm").returncode == 0
+    process = subprocess.Popen(
+        command("predict", "model", "data.svm"), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline() in (b"1\n", b"-1\n")
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert process.wait(timeout=60) == 1
+    assert errors == b""
+    return errors.decode()
+
+
+def ctrl_c(folder):
+    process = slow_training(folder)
+    process.stdin.write(GOOD)
+    process.stdin.flush()
+    waiting_for(folder / "checkpoint", process)
+    process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    errors = process.stderr.read().decode()
+    assert process.wait(timeout=60) == 130
+    assert re.search(r"^interrupted after 4 examples; the same command with --resume goes on", errors)
+    assert len(errors.splitlines()) == 1
+    assert written(folder) == ["checkpoint"]
+    return errors
+
+
+def two_trainings_writing_the_same_checkpoint(folder):
+    first = slow_training(folder)
     try:
         first.stdin.write(GOOD)
         first.stdin.flush()
-        waiting_for(tmp_path / "checkpoint", first)
-        ran = train(tmp_path, "-", "--checkpoint", "checkpoint", stdin=GOOD)
+        waiting_for(folder / "checkpoint", first)
+        ran = train(folder, "-", "--checkpoint", "checkpoint", stdin=GOOD)
         assert ran.returncode == 1
         assert b"another training writes the checkpoint checkpoint" in ran.stderr
     finally:
         first.stdin.close()
     assert first.wait(timeout=60) == 0
-    assert written(tmp_path) == ["checkpoint", "model"]
+    assert written(folder) == ["checkpoint", "model"]
+    return ran.stderr.decode()
+
+
+FAULTS = {
+    **{
+        name: functools.partial(a_file, name=file, content=c, message=m)
+        for name, (file, c, m) in FILES.items()
+    },
+    "a folder where a file should be": a_folder_where_a_file_should_be,
+    "no permission": no_permission,
+    "disk full": disk_full,
+    "a closed pipe": a_closed_pipe,
+    "Ctrl-C": ctrl_c,
+    "two trainings writing the same checkpoint": two_trainings_writing_the_same_checkpoint,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_what_can_go_wrong(tmp_path, fault):
+    assert "Traceback" not in fault(tmp_path)
