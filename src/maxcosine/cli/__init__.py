@@ -5,6 +5,7 @@ Modules here import at their top only what the options need: ``--help`` answers 
 
 from __future__ import annotations
 
+import errno
 import sys
 from importlib import import_module
 from inspect import cleandoc
@@ -79,10 +80,27 @@ def run() -> None:
             f"a number is out of range{_because(error)}; scale the values, for example with --normalize l2 "
             "or --log1p, and look at --param"
         )
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
+    except OSError as error:
+        _fail(_of_system(error))
+    except (ValueError, RuntimeError, ImportError) as error:
         _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _of_system(error: OSError) -> str:
+    """What the system said, of which file, and what to do."""
+    if error.errno is None:  # it is told in words of our own
+        return str(error)
+    where = "" if error.filename is None else f"{error.filename}: "
+    what_to_do = {
+        **dict.fromkeys(
+            (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there, or name a file elsewhere"
+        ),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "see who may use it, or name another file"),
+        errno.ENOENT: "check the name",
+    }.get(error.errno)
+    return f"{where}{error.strerror}" + ("" if what_to_do is None else f"; {what_to_do}")
 
 
 def _because(error: Exception) -> str:
