@@ -27,10 +27,12 @@ def main() -> None:
     _keep_memory()
     # NumPy's threads for linear algebra would at first be busy with waiting for work, and there is little.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from maxcosine.cli import run  # only now, for the sake of the first line
-
     try:
+        from maxcosine.cli import run  # only now, for the sake of the first line
+
         run()
+    except KeyboardInterrupt:  # before the command was there to deal with it
+        sys.exit(130)
     except SystemExit as end:
         if end.code:
             raise

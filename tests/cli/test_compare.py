@@ -62,6 +62,18 @@ def test_the_command_writes_table_json_and_report(folder):
     assert "report   r.html" in ran.stderr
 
 
+@pytest.mark.parametrize(("tested", "n_bad"), [(["--split", "0.2"], 7), (["--test", "bad.svm"], 14)])
+def test_bad_lines_are_counted_and_told(folder, tested, n_bad):
+    (folder / "bad.svm").write_text("c0 no feature\n" * 7 + (folder / "a.svm").read_text())
+    asked = ["compare", "bad.svm", *tested, "--on-bad", "skip", "--rules", "pa1"]
+    found = json.loads(run(folder, *asked, "--json").stdout)
+    assert found["bad_lines"] == n_bad
+    assert len(found["first_bad_lines"]) == 5
+    ran = run(folder, *asked)
+    assert f"{n_bad} bad lines skipped" in ran.stdout
+    assert ran.stderr.splitlines()[-1] == f"skipped {n_bad - 5} more"
+
+
 def test_mistakes_by_mark_are_those_of_the_curve(folder):
     found = compared(folder, held_out=None)
     marks = np.array(found["marks"])

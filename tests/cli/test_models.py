@@ -1,5 +1,6 @@
 """`maxcosine predict`, `evaluate`, `inspect` and `merge`, as a user meets them."""
 
+import io
 import json
 import re
 import subprocess
@@ -7,8 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+import rich.console
 
 from maxcosine import MCPClassifier, save
+from maxcosine.cli import display
 from maxcosine.stream.evaluation import MOST_SCORES, Ranking
 from tests.cli.test_train import digest, svm, train, vw
 from tests.commands import run
@@ -147,6 +150,43 @@ def test_evaluation_counts_what_predict_says(folder):
     assert found["auc"] is None
 
 
+@pytest.mark.parametrize("width", [60, 80, 110])
+@pytest.mark.parametrize("names", ["c{}", "comp.sys.machines.number{}"])
+@pytest.mark.parametrize("n", [2, 5, 20])
+def test_no_label_and_no_count_is_cut(folder, monkeypatch, width, names, n):
+    monkeypatch.setattr(display, "console", lambda: console)
+    console = rich.console.Console(width=width, file=io.StringIO())
+    counts = np.random.default_rng(0).integers(1000, 9999, (n, n))
+    classes = [names.format(k) for k in range(n)]
+    shares = [0.5] * n
+    display.show_evaluation(
+        {
+            "examples": int(counts.sum()),
+            "error": 0.5,
+            "auc": None,
+            "bad_lines": 0,
+            "classes": classes,
+            "confusion": counts.tolist(),
+            "precision": shares,
+            "recall": shares,
+        }
+    )
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    for k, label in enumerate(classes if width == 110 else []):  # else a long one takes several lines
+        (line,) = [line for line in shown.splitlines() if line.split()[:1] == [label]]
+        whole = [f"{count:,}" for count in counts[k]]
+        others = np.where(np.arange(n) == k, 0, counts[k])
+        in_short = [
+            f"{counts[k].sum():,}",
+            "50.00%",
+            "50.00%",
+            classes[others.argmax()],
+            f"({others.max():,})",
+        ]
+        assert line.split()[1:] in ([*whole, "50.00%", "50.00%"], in_short)
+
+
 def test_labels_that_the_model_does_not_know_are_mistakes(folder):
     (folder / "new.svm").write_text("new 1:1\nc0 100:5\n")
     found = json.loads(run(folder, "evaluate", "two", "new.svm", "--json").stdout)
@@ -226,6 +266,16 @@ def test_models_of_parts_are_one_of_the_whole(folder, way):
     assert np.mean([a == b for a, b in zip(right, predicted, strict=True)]) > 0.9
     run(folder, "merge", "part-0", "part-1", "--model", "again")
     assert digest(folder, "again") == digest(folder, "merged")
+
+
+def test_models_to_merge_may_be_a_pattern_and_stay_what_they_are(folder):
+    for k in range(2):
+        train(folder, "a.svm", "--model", f"day-{k}.model")
+    ran = run(folder, "merge", "day-*.model", "--model", "week")
+    assert "2 models merged into week" in ran.stderr
+    ran = run(folder, "merge", "day-0.model", "day-1.model", "--model", "day-1.model")
+    assert ran.returncode == 1
+    assert "--model day-1.model is an input, too; name another file" in ran.stderr
 
 
 def test_models_that_were_learnt_in_other_ways_are_not_merged(folder):

@@ -79,6 +79,28 @@ def test_a_table_for_people_and_silence_for_others(folder):
     assert "\x1b" not in ran.stdout + ran.stderr
 
 
+def test_bad_lines_are_told_of_the_test_too(folder):
+    (folder / "bad.svm").write_text("c0 no feature\n" * 7 + svm(50))
+    way = ["--model", "model", "--on-bad", "skip", "--test", "bad.svm"]
+    told = train(folder, "bad.svm", *way)
+    assert (told["bad_lines"], told["test_bad_lines"], told["test_examples"]) == (7, 7, 50)
+    ran = run(folder, "train", "bad.svm", *way)
+    assert re.search(r"^test error +[\d.]+%, 7 bad lines skipped$", ran.stdout, re.MULTILINE)
+    assert ran.stderr.splitlines()[-1] == "skipped 2 more"
+    (folder / "empty.svm").write_text("")
+    ran = run(folder, "train", "a.svm", "--model", "model", "--test", "empty.svm")
+    assert re.search(r"^test error +there is no example to test on$", ran.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", [["train", "--model", "model"], ["compare"]])
+def test_text_of_another_kind_is_not_learnt_as_labels(folder, command):
+    (folder / "table.csv").write_text("a,b,c\n1,2,3\n")
+    ran = run(folder, *command, "table.csv")
+    assert ran.returncode == 1
+    assert "no example in table.csv has a feature; is it text in another format?" in ran.stderr
+    assert not (folder / "model").exists()
+
+
 @pytest.mark.parametrize("kind", ["svm", "vw"])
 def test_plain_packed_piped_and_many_files_give_the_same_bits(folder, kind):
     text = (folder / f"a.{kind}").read_bytes()
@@ -138,6 +160,9 @@ def test_a_model_to_go_on_from_stays_what_it_is(folder):
         ["--exact"],
         ["--bits", 4],
         ["--float64"],
+        ["--no-intercept"],
+        ["--normalize", "l2"],
+        ["--log1p"],
     ):
         ran = run(folder, "train", "a.svm", "--model", "model", "--init", "first", *way)
         assert ran.returncode == 1
@@ -158,6 +183,8 @@ def test_a_checkpoint_of_other_data_or_options_is_an_error_that_names_the_differ
     train(folder, "a.svm", *way)
     told = train(folder, "a.svm", *way, "--resume")
     assert told["resumed_at"] == told["examples"] == 300
+    ran = run(folder, "train", "a.svm", *way, "--resume")
+    assert "going on from check, after 300 examples" in ran.stderr
     for arguments, difference in [
         (["a.svm", "--rule", "pa"], "rule was 'mcp' and is 'pa'"),
         (["a.svm", "--bits", 5], "bits was 0 and is 5"),
@@ -233,18 +260,29 @@ def test_training_needs_neither_a_compiler_nor_scikit_learn_nor_the_experiments(
     assert not any(name.startswith("maxcosine.experiment") for name in modules)
 
 
-def test_on_a_terminal_it_shows_how_far_it_is(folder):
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (
+            200,
+            r"[\d,]+ examples, progressive error [\d.]+%, \d+ s left, \d+ MB/s, [\d,]+ examples/s, "
+            r"[\d,]+ updates, bound [\d.e+]+",
+        ),
+        (80, r"[\d,]+ ex\., error [\d.]+%, \d+ s left, \d+ MB/s, [\d.e+]+ ex\./s, [\d,]+ upd\."),
+        (45, r"[\d,]+ ex\., error [\d.]+%, \d+ s left"),
+    ],
+)
+def test_on_a_terminal_it_shows_how_far_it_is(folder, columns, line):
     (folder / "big.svm").write_text(svm(3000) * 100)
     _, text = on_terminal(
-        command("train", "big.svm", "--model", "model", "--passes", "4"),
+        command("train", "big.svm", "--model", "model", "--passes", "30"),
         cwd=folder,
-        env={**os.environ, "COLUMNS": "200", "TERM": "xterm-256color"},
+        env={**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"},
     )
-    assert re.search(
-        r"[\d,]+ examples, progressive error [\d.]+%, [\d,]+ updates, bound [\d.e+]+, [\d,]+ examples/s, "
-        r"\d+ MB/s, \d+ s left",
-        text,
-    )
+    assert re.search(line, text)
+    frames = [frame for frame in text.split("\r") if " ex" in frame and "%" in frame]
+    assert frames
+    assert max(map(len, frames)) < columns
 
 
 @pytest.mark.slow

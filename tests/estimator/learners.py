@@ -5,6 +5,7 @@ import scipy.sparse
 
 import maxcosine
 from maxcosine import RULES, FeatureIndex, OnlineClassifier, PAClassifier, Rule
+from maxcosine.engine.heads import Arrays
 from maxcosine.features import Features
 from maxcosine.record import Record
 
@@ -58,6 +59,8 @@ def contents(value):
         return contents(value.get_state())
     if isinstance(value, FeatureIndex):
         return value.kind, value.keys().tolist()
+    if isinstance(value, Arrays):
+        value = value._replace(scratch=None)  # what the last sweep left there means nothing
     if isinstance(value, Record | Features):
         value = vars(value)
     if isinstance(value, dict):

@@ -129,13 +129,84 @@ def test_an_interruption_while_one_helps_ends_it():
             raise KeyboardInterrupt
         return parse(block)
 
+    found = []
     with (
         pytest.raises(KeyboardInterrupt),
         Ahead(iter(blocks), parse_until, 2, 5 * SIZE, helps=True) as ahead,
     ):
-        list(ahead)
+        found.extend(ahead)
+    assert found == parsed(*range(len(found)))
     assert blocks.closed
     assert blocks.n_read < 100
+
+
+@pytest.mark.parametrize("interrupted", ["reading", "parsing"])
+def test_whoever_is_interrupted_is_told_at_once(interrupted):
+    """Also if blocks before the one at hand have not been asked for, and may never be."""
+    closed, others = threading.Event(), threading.Event()
+
+    def interrupt(what):
+        if what == interrupted and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+
+    def blocks():
+        try:
+            for k in range(20):
+                interrupt("reading")
+                yield k, SIZE
+        finally:
+            closed.set()
+
+    def parse_slowly(block):
+        interrupt("parsing")
+        others.wait(0.2)  # so that whoever asks has to help
+        return parse(block)
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Ahead(blocks(), parse_slowly, 2, 10 * SIZE, helps=True) as ahead,
+    ):
+        next(iter(ahead))
+    others.set()
+    assert closed.is_set() or interrupted == "reading"  # a generator that raises is closed by that
+
+
+INTERRUPTED = """
+import random, signal, sys
+from maxcosine.stream.ahead import Ahead
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+def work(block):
+    return sum(range(random.randrange(2000)))
+
+def turn():
+    blocks = ((k, 1) for k in range(10_000))
+    with Ahead(blocks, work, 2, 100, helps=True) as ahead:
+        signal.setitimer(signal.ITIMER_REAL, random.random() * 0.01 + 1e-4)
+        for _ in ahead:
+            pass
+
+signal.signal(signal.SIGALRM, interrupt)
+random.seed(0)
+for _ in range(int(sys.argv[1])):
+    try:
+        turn()
+    except (KeyboardInterrupt, RuntimeError):  # `Condition.wait` may be left without its lock
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("turns", [100, pytest.param(3000, marks=pytest.mark.slow)])
+def test_nobody_hangs_whenever_it_is_interrupted(turns):
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(turns)], capture_output=True, text=True, timeout=300
+    )
+    assert ran.stdout == "done\n", ran.stderr
 
 
 def test_whoever_leaves_early_does_not_wait_for_a_pipe():

@@ -266,3 +266,16 @@ def test_how_far_reading_is(tmp_path):
     start = Place(1, TEXT.index(b"\n") + 1)
     next(later.blocks(start))
     assert later.skipped_bytes == 100 * len(TEXT) + start.offset
+
+
+def test_how_far_reading_has_come_is_known_also_when_it_has_ended(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text("1 1:1\n" * 1000)
+    source = Source([path], block_bytes=100)
+    blocks = source.blocks()
+    next(blocks)
+    assert 0 < source.read_bytes < 6000
+    reader = source._reader
+    blocks.close()
+    assert source.read_bytes == 0
+    assert reader.position > 0  # for whoever asked for it before it was closed

@@ -45,7 +45,7 @@ def compare(
     maxcosine compare clicks.svm --split 0.2 --report clicks.html
     """
     from maxcosine.cli.display import tell
-    from maxcosine.stream.chunks import Stream
+    from maxcosine.stream.chunks import MOST_TOLD, Stream
     from maxcosine.stream.comparison import Comparison
     from maxcosine.stream.learner import Settings
 
@@ -66,10 +66,13 @@ def compare(
         chosen, Settings(first, first.make_params(), average, intercept, dtype=stream.dtype)
     )
     comparison.learn(stream, held_out)
+    n_bad, first_bad = stream.n_bad, stream.first_bad
     if test or held_out:
         tested = stream.like(test or data, threads=reading.threads, labelled=True)
         comparison.test(tested, held_out)
-    found = comparison.as_dict()
+        if test:
+            n_bad, first_bad = n_bad + tested.n_bad, first_bad + tested.first_bad
+    found = {**comparison.as_dict(), "bad_lines": n_bad, "first_bad_lines": first_bad[:MOST_TOLD]}
     if json:
         typer.echo(json_module.dumps(found))
     else:
@@ -119,11 +122,13 @@ def _show(found: dict[str, Any]) -> None:
     from rich import box
     from rich.table import Table
 
-    from maxcosine.cli.display import console
+    from maxcosine.cli.display import console, tell_of_bad_lines
     from maxcosine.experiment.looks import title_of
 
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
-    table = Table(title=f"{found['examples']:,} examples{tested}", box=box.SIMPLE_HEAD, title_justify="left")
+    bad = f", {found['bad_lines']:,} bad lines skipped" if found["bad_lines"] else ""
+    title = f"{found['examples']:,} examples{tested}{bad}"
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     table.add_column("rule")
     for name in ("progressive error", "test error", "updates", "margin ceiling", "seconds"):
         if name != "test error" or tested:
@@ -135,6 +140,7 @@ def _show(found: dict[str, Any]) -> None:
         cells += [f"{row['updates']:,}", f"{min(ceilings):.4g}" if ceilings else "-", f"{row['seconds']:.2f}"]
         table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
     console().print(table)
+    tell_of_bad_lines(found)
 
 
 def _rules(names: str) -> list[Any]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import typer
 
+from maxcosine.compiled import store
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -259,43 +261,70 @@ class TrainingWatch(_Shown):
         now = time.monotonic()
         if now - self._told > (SECONDS_BETWEEN_FRAMES if self._live else SECONDS_BETWEEN_LINES):
             self._told = now
+            parts = self._parts(training, now)
             if self._live:
-                _write_over(self._line(training, now))
+                _write_over(_fitted(parts, _terminal_width()))
             else:
-                tell(self._line(training, now))
+                tell(", ".join(long for long, _ in parts))
 
-    def _line(self, training: Any, now: float) -> str:
+    def _parts(self, training: Any, now: float) -> list[tuple[str, str]]:
+        """What there is to say, each in full and in short; the last is what can be left out first."""
         status, source = training.status, training.stream.source
         seconds = max(now - self._begun, 1e-9)
         table = training.model.heads.table
         # As the sweep has it; the certificate at the end adds up all weights anew, which takes longer.
         lengths = np.sqrt(table["sq_v"])
         bounds = np.divide(table["claim_v"], lengths, out=np.zeros(len(table)), where=lengths > 0.0)
+        error, speed = status.wrong / max(1, status.judged), (status.examples - training.resumed_at) / seconds
         parts = [
-            f"{status.examples:,} examples",
-            f"progressive error {status.wrong / max(1, status.judged):.2%}",
-            f"{int(table['updates'].sum()):,} updates",
-            f"bound {bounds.min():.3g}",
-            f"{(status.examples - training.resumed_at) / seconds:,.0f} examples/s",
+            (f"{status.examples:,} examples", f"{status.examples:,} ex."),
+            (f"progressive error {error:.2%}", f"error {error:.2%}"),
         ]
         total = source.total_bytes
         if total:
-            speed = max(training.read_bytes + source.read_bytes - source.skipped_bytes, 1) / seconds
+            bytes_a_second = max(training.read_bytes + source.read_bytes - source.skipped_bytes, 1) / seconds
             left = total * (training.passes - status.passes) - source.read_bytes
-            parts.append(f"{speed / 1e6:.0f} MB/s")
-            parts.append(f"{left / speed:.0f} s left")
-        return ", ".join(parts)
+            parts.append((f"{left / bytes_a_second:.0f} s left",) * 2)
+            parts.append((f"{bytes_a_second / 1e6:.0f} MB/s",) * 2)
+        updates = int(table["updates"].sum())
+        return [
+            *parts,
+            (f"{speed:,.0f} examples/s", f"{speed:.3g} ex./s"),
+            (f"{updates:,} updates", f"{updates:,} upd."),
+            (f"bound {bounds.min():.3g}",) * 2,
+        ]
 
     def stop(self) -> None:
         if self._live:
             _write_over("")
 
 
+def _fitted(parts: list[tuple[str, str]], width: int) -> str:
+    """As many of the parts as there is room for, in full if that fits."""
+    in_full, in_short = (", ".join(part[k] for part in parts) for k in (0, 1))
+    if len(in_full) <= width:
+        return in_full
+    return in_short if len(in_short) <= width or len(parts) == 1 else _fitted(parts[:-1], width)
+
+
+def _terminal_width() -> int:
+    """A line as wide as the terminal would go on in the next, and could not be taken back."""
+    return shutil.get_terminal_size().columns - 1
+
+
 def _write_over(text: str) -> None:
     """Put one line of the terminal in the place of what is there."""
-    # A line as wide as the terminal would go on in the next, and could not be taken back.
-    sys.stderr.write(f"\r{text[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+    sys.stderr.write(f"\r{text[: _terminal_width()]}\x1b[K")
     sys.stderr.flush()
+
+
+def _tell_of_compiling() -> None:
+    """Before the first use on a machine there are some seconds in which nothing else is to be seen."""
+    if on_terminal():
+        _write_over("compiling for this machine, which is done once ...")
+
+
+store.before_compiling = _tell_of_compiling
 
 
 def _show_pairs(rows: dict[str, str | None]) -> None:
@@ -318,7 +347,7 @@ def show_outcome(outcome: dict[str, Any]) -> None:
             "features": f"{outcome['features']:,}",
             "rule": outcome["rule"],
             "progressive error": f"{outcome['progressive_error']:.3%}",
-            "test error": f"{outcome['test_error']:.3%}" if outcome.get("test_error") is not None else None,
+            "test error": _test_error(outcome),
             "updates": f"{int(np.sum(outcome['updates'])):,}",
             "margin ceiling": _numbers(outcome["margin_ceiling"]),
             "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
@@ -328,8 +357,25 @@ def show_outcome(outcome: dict[str, Any]) -> None:
             "model": outcome["model"],
         }
     )
-    for line in outcome["first_bad_lines"]:
+    tell_of_bad_lines(outcome)
+
+
+def _test_error(outcome: dict[str, Any]) -> str | None:
+    if "test_examples" not in outcome:
+        return None
+    if not outcome["test_examples"]:
+        return "there is no example to test on"
+    error, n_bad = outcome["test_error"], outcome["test_bad_lines"]
+    return f"{error:.3%}" + (f", {n_bad:,} bad lines skipped" if n_bad else "")
+
+
+def tell_of_bad_lines(outcome: dict[str, Any]) -> None:
+    """What was wrong with the first of them, and how many more there are."""
+    told = outcome["first_bad_lines"]
+    for line in told:
         tell(f"skipped {line}")
+    if outcome["bad_lines"] > len(told) > 0:
+        tell(f"skipped {outcome['bad_lines'] - len(told):,} more")
 
 
 def show_conversion(outcome: dict[str, Any]) -> None:
@@ -348,8 +394,7 @@ def show_conversion(outcome: dict[str, Any]) -> None:
             "cache": outcome["output"],
         }
     )
-    for line in outcome["first_bad_lines"]:
-        tell(f"skipped {line}")
+    tell_of_bad_lines(outcome)
 
 
 def _numbers(value: Any) -> str:
@@ -425,9 +470,6 @@ def _mistakes_table(results: Results) -> Table:
 
 def show_evaluation(found: dict[str, Any]) -> None:
     """How well a model predicts."""
-    from rich import box
-    from rich.table import Table
-
     summary = [f"{found['examples']:,} examples"]
     if found["error"] is not None:
         summary.append(f"error {found['error']:.3%}")
@@ -437,20 +479,51 @@ def show_evaluation(found: dict[str, Any]) -> None:
         summary.append(f"{found['bad_lines']:,} bad lines skipped")
     console().print(", ".join(summary), style="bold", markup=False, highlight=False)
     n_known = len(found["precision"])
-    shown = found["classes"][:n_known][:MOST_CONFUSED]
+    matrix = _confusion(found)
+    # A matrix that would be cut tells nothing.
+    without_end = console().options.update(width=sys.maxsize)
+    fits = console().measure(matrix, options=without_end).maximum <= console().width
+    console().print(matrix if n_known <= MOST_CONFUSED and fits else _mistaken(found))
+
+
+def _confusion(found: dict[str, Any]) -> Table:
+    """All labels by what they were predicted as."""
+    from rich import box
+    from rich.table import Table
+
+    n_known = len(found["precision"])
     table = Table(title="label, and as what it was predicted", box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("label")
-    for label in shown:
-        table.add_column(label, justify="right")
-    table.add_column("precision", justify="right")
-    table.add_column("recall", justify="right")
+    for name in ("label", *found["classes"][:n_known], "precision", "recall"):
+        table.add_column(name, justify="left" if name == "label" else "right", no_wrap=True)
     for k, label in enumerate(found["classes"][: MOST_CONFUSED + 10]):
-        known = k < n_known
-        measures = [_percent(found[name][k]) if known else "unknown" for name in ("precision", "recall")]
-        table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][: len(shown)]), *measures)
-    console().print(table)
-    if n_known > MOST_CONFUSED:
-        tell(f"{n_known - MOST_CONFUSED} more classes are left out here; --json has all")
+        table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][:n_known]), *_measures(found, k))
+    return table
+
+
+def _mistaken(found: dict[str, Any]) -> Table:
+    """Of each label, what it was most often mistaken for."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title="labels; --json has all that they were predicted as", box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    for name in ("label", "examples", "precision", "recall", "most often mistaken for"):
+        is_number = name in ("examples", "precision", "recall")
+        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    for k, label in enumerate(found["classes"]):
+        counts = np.array(found["confusion"][k])
+        others = np.where(np.arange(len(counts)) == k, 0, counts)
+        most = int(np.argmax(others))
+        mistaken = f"{found['classes'][most]} ({others[most]:,})" if others[most] else ""
+        table.add_row(label, f"{counts.sum():,}", *_measures(found, k), mistaken)
+    return table
+
+
+def _measures(found: dict[str, Any], k: int) -> list[str]:
+    """Precision and recall of a label."""
+    known = k < len(found["precision"])
+    return [_percent(found[name][k]) if known else "unknown" for name in ("precision", "recall")]
 
 
 MOST_CONFUSED = 12

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxcosine.cli.options import command_line
+from maxcosine.cli.options import check_outputs, command_line
 
 
 class How(StrEnum):
@@ -18,7 +18,8 @@ class How(StrEnum):
 
 def merge(
     models: Annotated[
-        list[Path], typer.Argument(help="Models that `train` wrote, of one rule.", show_default=False)
+        list[str],
+        typer.Argument(help="Models that `train` wrote, of one rule: files or patterns.", show_default=False),
     ],
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the merged model.")],
     how: Annotated[
@@ -33,9 +34,12 @@ def merge(
     from maxcosine import __version__, model_file
     from maxcosine.cli.display import tell
     from maxcosine.merge import merge as merge_models
+    from maxcosine.stream.source import expand
 
-    loaded = [model_file.load(path) for path in models]
-    options = _common_options(models, loaded)
+    check_outputs({"model": model}, models)
+    paths = [Path(name) for name in expand(models)]
+    loaded = [model_file.load(path) for path in paths]
+    options = _common_options(paths, loaded)
     merged = merge_models([one.model for one in loaded], how=how.value)
     model_file.save(
         merged,
@@ -44,13 +48,13 @@ def merge(
             "command": command_line(),
             "merged": [
                 {"model": path.name, "trained": one.provenance}
-                for path, one in zip(models, loaded, strict=True)
+                for path, one in zip(paths, loaded, strict=True)
             ],
             "versions": {"maxcosine": __version__},
             "options": options,
         },
     )
-    tell(f"{len(models)} models merged into {model}")
+    tell(f"{len(paths)} models merged into {model}")
     tell(str(merged.certificate()))
 
 

@@ -161,8 +161,8 @@ def _tell(
     if test is not None:
         from maxcosine.stream.evaluation import count_mistakes
 
-        mistakes, n = count_mistakes(model, stream, [test], threads)
-        outcome |= {"test_examples": n, "test_error": mistakes / n if n else None}
+        mistakes, n, n_bad = count_mistakes(model, stream, [test], threads)
+        outcome |= {"test_examples": n, "test_error": mistakes / n if n else None, "test_bad_lines": n_bad}
     if json:
         typer.echo(json_module.dumps(outcome))
     else:
@@ -182,7 +182,9 @@ def _learn(training: "Training", watch: "TrainingWatch", model: Path, resumed: l
     try:
         for path in resumed or []:
             clear_remains(path)
-        if resumed is not None and not training.resume():
+        if resumed is not None and training.resume():
+            tell(f"going on from {training.checkpoint}, after {training.resumed_at:,} examples")
+        elif resumed is not None:
             tell(f"there is no checkpoint {training.checkpoint} yet: starting afresh")
         with watch:
             training.run()
@@ -223,9 +225,10 @@ def _learner(
     if loaded is not None:
         from maxcosine.stream.evaluation import read_as
 
-        _check_stays(loaded.model, rule, params, average, multiclass, options)
+        read = read_as(loaded.model, loaded.provenance)
+        _check_stays(loaded.model, read, rule, params, average, multiclass, intercept, options)
         rule = loaded.model.rule.name
-        options.update(read_as(loaded.model, loaded.provenance))
+        options.update(read)
     name = rule or "mcp"
     if name not in RULES:
         raise ValueError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
@@ -255,10 +258,12 @@ def _values(params: list[str]) -> dict[str, float]:
 
 def _check_stays(
     model: Any,
+    read: dict[str, Any],
     rule: str | None,
     params: list[str],
     average: bool,
     multiclass: Multiclass,
+    intercept: bool,
     options: dict[str, Any],
 ) -> None:
     """Refuse options that a model to go on from has already, and has otherwise."""
@@ -271,6 +276,9 @@ def _check_stays(
         f"--bits {options['bits']}": options["bits"] not in (0, features.bits),
         "--exact": options["exact"] and not features.keyed,
         "--float64": options["dtype"] == "float64" and str(model.heads.dtype) != "float64",
+        "--no-intercept": not intercept and model.heads.fit_intercept,
+        "--normalize": options["normalize"] not in (None, read.get("normalize")),
+        "--log1p": options["log1p"] and not read.get("log1p"),
     }
     for option, is_wrong in wrong.items():
         if is_wrong:

@@ -27,6 +27,10 @@ _TOLD_TIME = 1e9  # in the year 2001
 _FACTS = ("model", "flags", "Features", "CPU ")  # as /proc/cpuinfo calls them
 
 
+def before_compiling() -> None:
+    """What is done before a kernel is compiled, which takes seconds: nothing, unless somebody shows it."""
+
+
 class Compiled(Record):
     """What is kept of a compiled kernel."""
 
@@ -48,6 +52,7 @@ def found_or_made(name: str, kinds: str, make: Callable[[], Compiled]) -> Compil
             compiled = Compiled(code, told["results"] if isinstance(told, dict) else "")
             if told == {**facts, **_sealed(compiled)}:
                 return compiled
+    before_compiling()
     compiled = make()
     head = json.dumps({**facts, **_sealed(compiled)}).encode()
     for folder in _folders():

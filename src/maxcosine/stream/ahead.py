@@ -15,9 +15,8 @@ Found = TypeVar("Found")
 class _Task(Generic[Found]):
     """A block that was read, and what was found in it, or what went wrong, once it is there."""
 
-    def __init__(self, size: int = 0) -> None:
-        self.size = size
-        self.found: Found | BaseException | None = None
+    def __init__(self, size: int, found: Found | BaseException | None = None) -> None:
+        self.size, self.found = size, found
 
 
 class Ahead(Generic[Block, Found]):
@@ -51,33 +50,40 @@ class Ahead(Generic[Block, Found]):
         self._n_blocks, self._bytes = 0, 0
         self._ended = False
         """There is nothing more to read, or nobody asks any more."""
-        self._changed = threading.Condition()
+        # A lock of its own: `with` a condition is Python code, in which Ctrl-C would leave it locked.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._reader: threading.Thread | None = None
         # Daemons: one that reads may wait for a pipe that never says anything, and nobody else should.
         others = range(threads - 1 if helps else threads)
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in others]
 
     def __enter__(self) -> Ahead[Block, Found]:
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         if sys.is_finalizing():  # the threads are gone, perhaps with a lock
             return
-        with self._changed:
+        with self._lock:
             self._ended = True
             self._changed.notify_all()
+        me = threading.current_thread()
         for thread in self._threads:
-            if thread is not self._reader:
+            if thread.ident is not None and thread not in (self._reader, me):
                 thread.join()
-        with self._changed:
-            if self._reader is None:
+        with self._lock:
+            if self._reader in (None, me):
                 self._blocks.close()
 
     def __iter__(self) -> Iterator[Found]:
         while True:
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(
                     lambda: self._is_next_found() or self._is_over() or (self._helps and self._may_read())
                 )
@@ -87,16 +93,19 @@ class Ahead(Generic[Block, Found]):
                         return
                     self._reader = threading.current_thread()
             if task is None:
-                self._read_and_parse()
+                self._read_and_parse(helping=True)
                 continue
             found, size = task.found, task.size
             del task
             if isinstance(found, BaseException):
-                raise found
+                try:
+                    raise found
+                finally:
+                    del found  # which knows this frame: nothing of the block is kept
             assert found is not None
             yield found
             del found
-            with self._changed:
+            with self._lock:
                 self._n_blocks -= 1
                 self._bytes -= size
                 self._changed.notify_all()
@@ -104,23 +113,27 @@ class Ahead(Generic[Block, Found]):
     def _work(self) -> None:
         """In each of the other threads."""
         while True:
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(lambda: self._ended or self._may_read())
                 if self._ended:
                     return
                 self._reader = threading.current_thread()
             self._read_and_parse()
 
-    def _read_and_parse(self) -> None:
-        """Deal with one block; it is this thread's turn to read."""
+    def _read_and_parse(self, *, helping: bool = False) -> None:
+        """Deal with one block; it is this thread's turn to read.
+
+        An error is raised where the block is asked for; but Ctrl-C, which whoever asks is told by, at once.
+        """
         read, error = None, None
         try:
             read = next(self._blocks, None)
-        except BaseException as raised:  # it is raised where the block would have been asked for
+        except BaseException as raised:
+            if helping and not isinstance(raised, Exception):
+                raise
             error = raised
-        task = _Task[Found](read[1] if read is not None else 0)
-        task.found = error
-        with self._changed:
+        task = _Task[Found](0 if read is None else read[1], error)
+        with self._lock:
             self._reader = None
             if self._ended:
                 self._blocks.close()
@@ -138,9 +151,11 @@ class Ahead(Generic[Block, Found]):
         found: Found | BaseException
         try:
             found = self._parse(read[0])
-        except BaseException as raised:  # likewise
+        except BaseException as raised:
+            if helping and not isinstance(raised, Exception):
+                raise
             found = raised
-        with self._changed:
+        with self._lock:
             task.found = found
             self._changed.notify_all()
 

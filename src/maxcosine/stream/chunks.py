@@ -265,14 +265,15 @@ class Stream:
 
     def _parsed(self) -> Iterator[Result]:
         """Blocks and what is in them, in order; several are parsed at a time."""
-        blocks = ((one, one[0].size) for one in self._recognising(self.source.blocks(self.start)))
+        blocks = self._recognising(self.source.blocks(self.start))
         most_bytes = (self.threads + 1) * self.source.block_bytes
         helps = self.threads == 1 or self.source.total_bytes is not None  # nothing has to be waited for
         with Ahead(blocks, self._parse, self.threads, most_bytes, helps=helps) as ahead:
             yield from ahead
 
-    def _recognising(self, blocks: Iterator[Block]) -> Generator[tuple[Block, str]]:
-        """The blocks and their format; the first one that has a line tells it, if nobody has."""
+    def _recognising(self, blocks: Iterator[Block]) -> Generator[tuple[tuple[Block, str], int]]:
+        """The blocks and their format, and their sizes; the first one that has a line tells the format, if
+        nobody has."""
         for block in blocks:
             if self.format == "auto":
                 found = recognised(self.source.title(block.source), block.text[: block.size])
@@ -280,7 +281,7 @@ class Stream:
                     self.format = found
             if self.format == "vw" and not self.exact and not self.bits:
                 self.bits = DEFAULT_BITS
-            yield block, "svmlight" if self.format == "auto" else self.format
+            yield (block, "svmlight" if self.format == "auto" else self.format), block.size
             del block
 
     def _parse(self, one: tuple[Block, str]) -> Result:
@@ -293,7 +294,7 @@ class Stream:
             return block, None
         try:
             parsed = self._rows_of(block, format)
-            kept = block.text if parsed.faults else block.text[:0]
+            kept = block.text[: block.size if parsed.faults else 0]
             return block.replace(text=kept.copy(), part=None), parsed
         finally:
             self.source.check(block)

@@ -14,7 +14,7 @@ from maxcosine.rule import Rule
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import Settings, StreamLearner, matrix, plain, text_of
 from maxcosine.stream.rows import Rows, taken
-from maxcosine.stream.training import no_example
+from maxcosine.stream.training import no_example, refuse_without_features
 
 
 @dataclass
@@ -94,6 +94,7 @@ class Comparison:
             self.examples += len(learnt)
         if not self.examples:
             raise no_example(stream)
+        refuse_without_features(self._model, stream)
         if self.examples not in self.marks:
             self.marks.append(self.examples)
             for contestant in self.contestants:

@@ -40,13 +40,15 @@ def scored(model: Model, stream: Stream) -> Iterator[Scored]:
         yield Scored(scores, predicted, codes, stream.labels, rows.codes, rows.skipped)
 
 
-def count_mistakes(model: Model, like: Stream, inputs: Sequence[str], threads: int | None) -> tuple[int, int]:
-    """Mistakes, and examples, of files that are read as another stream is."""
-    mistakes = examples = 0
-    for part in scored(model, like.like(inputs, threads=threads, labelled=True)):
+def count_mistakes(
+    model: Model, like: Stream, inputs: Sequence[str], threads: int | None
+) -> tuple[int, int, int]:
+    """Mistakes, examples and bad lines of files that are read as another stream is."""
+    stream, mistakes, examples = like.like(inputs, threads=threads, labelled=True), 0, 0
+    for part in scored(model, stream):
         mistakes += int(np.count_nonzero(part.predicted != part.codes))
         examples += len(part.codes)
-    return mistakes, examples
+    return mistakes, examples, stream.n_bad
 
 
 def stream_for(

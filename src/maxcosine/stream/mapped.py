@@ -53,7 +53,10 @@ class Part:
         self._first, self._stop = pages.ctypes.data, pages.ctypes.data + len(pages)
         self._needs = start + size
         self._lost = False
-        _parts[self._first] = self
+        with _lock:
+            for first in [first for first, part in _parts.items() if part() is None]:
+                del _parts[first]
+            _parts[self._first] = weakref.ref(self)
 
     def end(self, size: int) -> None:
         """Let the file go behind so many bytes: zeros follow, whatever becomes of it.
@@ -82,7 +85,8 @@ class Part:
         _libc.mmap(page, self._stop - page, _READ_AND_WRITE, _ZEROS_HERE, -1, 0)
 
 
-_parts: weakref.WeakValueDictionary[int, Part] = weakref.WeakValueDictionary()
+# Without callbacks, in which Ctrl-C would be lost: those that are gone are thrown out by the next one.
+_parts: dict[int, weakref.ref[Part]] = {}
 
 
 # The guard: a handler of SIGBUS. It runs in the thread that looked at the page, which goes on afterwards as
@@ -104,7 +108,7 @@ def _on_lost_page(number: int, info: int, context: int) -> None:
     global _standing
     sent = ctypes.c_int.from_address(info + _SI_CODE).value <= 0
     address = ctypes.c_size_t.from_address(info + _SI_ADDR).value
-    if not sent and any(part.lose(address) for ref in _parts.valuerefs() if (part := ref()) is not None):
+    if not sent and any(part.lose(address) for ref in list(_parts.values()) if (part := ref()) is not None):
         return
     # It is none of ours: it comes once more, and is dealt with as if we were not here.
     _libc.sigaction(signal.SIGBUS, ctypes.byref(_before), None)

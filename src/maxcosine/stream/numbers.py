@@ -42,7 +42,7 @@ _LARGEST_EXACT = 22
 
 # Below these powers of ten any 19 digits are nearer to 0 than to a double; above, they are infinite.
 _SMALLEST_POWER, _LARGEST_POWER = -342, 308
-_MANY_BITS = 1024  # of which 128 are left when it was divided by the largest power of five
+_MANY_BITS = 1024  # of which at least 128 are left when it was divided by the largest power of five
 _LEAST = -1074  # the smallest double is 2^-1074
 _INFINITY = U(0x7FF << 52)
 _HUGE_EXPONENT = 10**17

@@ -10,6 +10,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,7 +145,8 @@ class Source:
     @property
     def read_bytes(self) -> int:
         """How far into that reading has come."""
-        return self._before + (self._reader.position if self._reader is not None else 0)
+        before, reader = self._before, self._reader  # others read meanwhile
+        return before + (reader.position if reader is not None else 0)
 
     def title(self, number: int) -> str:
         """What an input is called in messages."""
@@ -183,8 +185,10 @@ class Source:
             else:
                 with reader_of(number) as reader:
                     self._reader = reader
-                    yield number, reader
-                self._reader = None
+                    try:
+                        yield number, reader
+                    finally:
+                        self._reader = None
             self._before += _size(name) or 0
 
     def _blocks_of(self, number: int, reader: _Reader, offset: int) -> Iterator[Block]:
@@ -274,7 +278,7 @@ class _Reader:
     """One input, without its compression, which is known by its first bytes."""
 
     def __init__(self, name: str, title: str, stop: int | None = None) -> None:
-        self._title, self._stop = title, stop
+        self._title, self._stop, self._position = title, stop, 0
         self._raw = _opened(name)
         found = os.fstat(self._raw.fileno())
         self._regular = name != STANDARD_INPUT and stat.S_ISREG(found.st_mode)
@@ -290,7 +294,10 @@ class _Reader:
     @property
     def position(self) -> int:
         """Bytes read, as they lie on disk; 0 if they do not."""
-        return int(self._raw.tell()) if self._regular else 0
+        if self._regular:
+            with suppress(ValueError):  # it is closed: as it was last
+                self._position = int(self._raw.tell())
+        return self._position
 
     def _unpacked(self) -> Any:
         beginning = b""

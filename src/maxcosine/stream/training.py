@@ -181,6 +181,7 @@ class Training:
                 self._start, self._labels = Place(), self.stream.labels
                 if self.status.passes < self.passes and self.learner.model is not None:
                     self._save(Place())
+            refuse_without_features(self.model, self.stream)
             return self.model
 
     def _open_stream(self) -> None:
@@ -346,6 +347,15 @@ def outcome_of(
 def no_example(stream: Stream) -> StreamError:
     """What there is to say when a stream has ended and nothing came."""
     return StreamError(f"there is no example in {', '.join(stream.source.names)}; is it the right file?")
+
+
+def refuse_without_features(model: Model, stream: Stream) -> None:
+    """Refuse data of which nothing was learnt but labels: text of another kind looks like that."""
+    if not model.features.n_features:
+        raise StreamError(
+            f"no example in {', '.join(stream.source.names)} has a feature; is it text in another format? "
+            "svmlight's is 'label id:value ...', Vowpal Wabbit's 'label |namespace feature:value ...'"
+        )
 
 
 def clear_remains(path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -58,10 +58,13 @@ class Caches:
             batches = reader.batches(first, stream.threads, lambda rows: _outside(stream, rows))
             if first:
                 self._source.skipped_bytes = self._source.read_bytes
-            for batch in batches:
-                rows = _labelled(stream, reader, batch, before)
-                stream.place = before = rows.ends.last
-                yield rows
+            with closing(batches):  # before the file is
+                for batch in batches:
+                    rows = _labelled(stream, reader, batch, before)
+                    stream.place = before = rows.ends.last
+                    del batch
+                    yield rows
+                    del rows  # before the next ones come
             stream.place = before._replace(source=number + 1, line=0)
 
     def _reader(self, number: int) -> CacheReader:
@@ -202,7 +205,7 @@ class CacheReader:
         start: int = 0,
         threads: int = 1,
         outside: Callable[[Rows], np.ndarray | None] = lambda rows: None,
-    ) -> Iterator[_Batch]:
+    ) -> Generator[_Batch]:
         """The examples from one on, a batch at a time; their arrays are the caller's own.
 
         With more than one thread, batches are read ahead. It is also found out which rows are `outside`.
@@ -212,7 +215,7 @@ class CacheReader:
 
     def _batches(
         self, start: int, before: int, threads: int, outside: Callable[[Rows], np.ndarray | None]
-    ) -> Iterator[_Batch]:
+    ) -> Generator[_Batch]:
         def checked(read: tuple[int, Any, Any]) -> _Batch:
             return self._checked(*read, outside)
 
