@@ -61,3 +61,16 @@ def test_a_stream_without_examples_is_an_error(tmp_path):
     (tmp_path / "empty.svm").write_text("# nothing\n")
     with pytest.raises(ValueError, match="there is no example in the stream"):
         MCPClassifier().fit_stream(tmp_path / "empty.svm")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (5, "a stream is the name of a file, several names, or an iterable of chunks .*, and not a int"),
+        ([(np.eye(2), np.array([0, 1])), (np.eye(2),)], "chunk 1 of the stream is neither"),
+        ([np.eye(2)], "chunk 0 of the stream is neither"),
+    ],
+)
+def test_what_is_no_stream_is_refused(source, message):
+    with pytest.raises(TypeError, match=message):
+        MCPClassifier().fit_stream(source)

@@ -197,7 +197,6 @@ def test_what_has_come_through_a_pipe_is_given_before_more_is_waited_for(monkeyp
         stream.truncate()
         block = next(blocks)
         assert text_of(block) == line
-        assert block.waits
         assert not block.ends
     pipe.close()
     if how == "plain":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar
@@ -185,8 +185,15 @@ class OnlineBase(DictLearner, ClassifierMixin, BaseEstimator):
             isinstance(source, list | tuple) and all(isinstance(one, str | os.PathLike) for one in source)
         )
         chunks = open_stream(source) if named else source
+        if not isinstance(chunks, Iterable):
+            raise TypeError(
+                f"a stream is the name of a file, several names, or an iterable of chunks (X, y), and not a "
+                f"{type(source).__name__}"
+            )
         twin = clone(self).set_params(grow_features=True)
-        for chunk in chunks:
+        for number, chunk in enumerate(chunks):
+            if not isinstance(chunk, tuple | list) or len(chunk) not in (2, 3):
+                raise TypeError(f"chunk {number} of the stream is neither (X, y) nor (X, y, weights)")
             X, y, weights = chunk if len(chunk) == 3 else (*chunk, None)
             twin.partial_fit(X, y, sample_weight=weights)
         if not hasattr(twin, "_model"):

@@ -75,8 +75,6 @@ class Block(Record, frozen=True):
     offset: int
     ends: bool
     """Whether the input ends with it."""
-    waits: bool
-    """More has not come yet: what is there should be dealt with first."""
     long: bool = False
     """Whether it is a piece of a line that is too long."""
     begins: bool = True
@@ -210,7 +208,7 @@ class Source:
             part.end(size)
             self._look_at(part.bytes, size, offset)
             reader.skip(offset + size)
-            yield Block(part.bytes, size, number, offset, ends=False, waits=False, part=part)
+            yield Block(part.bytes, size, number, offset, ends=False, part=part)
             offset += size
             del part  # before there is another one
         return offset
@@ -220,7 +218,7 @@ class Source:
         text, kept = self._memory.empty(self._wanted + PADDING, np.uint8), 0
         long = False
         while True:
-            n, ends, waits = reader.fill(text.data[kept:-PADDING][: self.block_bytes])
+            n, ends = reader.fill(text.data[kept:-PADDING][: self.block_bytes])
             filled, begins = kept + n, not long
             size = filled if ends else _last_line_end(text, filled)
             long = long or filled > LONGEST_LINE
@@ -247,7 +245,7 @@ class Source:
             text[size : size + PADDING] = 0
             self._look_at(text, size, offset)
             ends = ends and not len(rest)
-            yield Block(text, size, number, offset, ends, waits, is_piece, begins)
+            yield Block(text, size, number, offset, ends, is_piece, begins)
             if ends:
                 return
             offset += size
@@ -327,10 +325,10 @@ class _Reader:
         except OSError as error:
             raise StreamError(f"{self._title}: {error.strerror or error}; is this a file?") from None
 
-    def fill(self, buffer: memoryview) -> tuple[int, bool, bool]:
+    def fill(self, buffer: memoryview) -> tuple[int, bool]:
         """Read until the buffer is full or the input ends; of a pipe, only what has come.
 
-        Returns how many bytes there were, whether the input ends, and whether more has to be waited for.
+        Returns how many bytes there were, and whether the input ends.
         """
         filled = 0
         while filled < len(buffer):
@@ -344,11 +342,11 @@ class _Reader:
                     "fetch it anew"
                 ) from None
             if not n:
-                return filled, True, False
+                return filled, True
             filled += n
             if not self._regular and not _has_more(self._raw):
-                return filled, False, True
-        return filled, False, False
+                break
+        return filled, False
 
     def _readinto(self, buffer: memoryview) -> int:
         """Read what there is, at most up to where reading has to stop."""
@@ -386,7 +384,7 @@ class _Reader:
             return
         buffer = memoryview(bytearray(min(offset, BLOCK_BYTES)))
         while offset:
-            n, ends, _ = self.fill(buffer[: min(offset, len(buffer))])
+            n, ends = self.fill(buffer[: min(offset, len(buffer))])
             offset -= n
             if ends and offset:
                 raise StreamError(f"{self._title}: ends before the place to go on from; {_BEGIN_ANEW}")
