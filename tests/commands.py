@@ -59,7 +59,7 @@ def _server():
 
 def serve(connection):
     """Run commands, one after another, until nobody asks any more."""
-    import maxcosine.cli.display
+    import maxcosine.cli.tables
     import maxcosine.stream.comparison
     import maxcosine.stream.training  # noqa: F401
 

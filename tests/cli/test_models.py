@@ -11,7 +11,7 @@ import pytest
 import rich.console
 
 from maxcosine import MCPClassifier, save
-from maxcosine.cli import display
+from maxcosine.cli import tables
 from maxcosine.stream.evaluation import MOST_SCORES, Ranking
 from tests.cli.test_train import digest, svm, train, vw
 from tests.commands import run
@@ -154,12 +154,12 @@ def test_evaluation_counts_what_predict_says(folder):
 @pytest.mark.parametrize("names", ["c{}", "comp.sys.machines.number{}"])
 @pytest.mark.parametrize("n", [2, 5, 20])
 def test_no_label_and_no_count_is_cut(folder, monkeypatch, width, names, n):
-    monkeypatch.setattr(display, "console", lambda: console)
+    monkeypatch.setattr(tables, "console", lambda: console)
     console = rich.console.Console(width=width, file=io.StringIO())
     counts = np.random.default_rng(0).integers(1000, 9999, (n, n))
     classes = [names.format(k) for k in range(n)]
     shares = [0.5] * n
-    display.show_evaluation(
+    tables.show_evaluation(
         {
             "examples": int(counts.sum()),
             "error": 0.5,

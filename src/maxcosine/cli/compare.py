@@ -122,7 +122,8 @@ def _show(found: dict[str, Any]) -> None:
     from rich import box
     from rich.table import Table
 
-    from maxcosine.cli.display import console, tell_of_bad_lines
+    from maxcosine.cli.display import console
+    from maxcosine.cli.tables import tell_of_bad_lines
     from maxcosine.experiment.looks import title_of
 
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""

@@ -38,7 +38,8 @@ def convert(
     from contextlib import ExitStack
 
     from maxcosine import files
-    from maxcosine.cli.display import ConversionWatch, show_conversion
+    from maxcosine.cli.display import ConversionWatch
+    from maxcosine.cli.tables import show_conversion
     from maxcosine.stream.cache import writing
     from maxcosine.stream.chunks import Stream
 

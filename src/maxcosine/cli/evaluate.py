@@ -19,7 +19,7 @@ def evaluate(model: ModelPath, data: Data, reading: Reading, json: Json = False)
     maxcosine evaluate clicks.model held_out.svm --json | jq .error
     """
     from maxcosine import model_file
-    from maxcosine.cli.display import show_evaluation
+    from maxcosine.cli.tables import show_evaluation
     from maxcosine.stream.evaluation import Evaluation, stream_for
 
     loaded = model_file.load(model)

@@ -21,7 +21,7 @@ def inspect(
     maxcosine inspect clicks.model --top 30
     """
     from maxcosine import model_file
-    from maxcosine.cli.display import show_model
+    from maxcosine.cli.tables import show_model
 
     loaded = model_file.load(model)
     found = described(loaded, top)

@@ -87,7 +87,8 @@ def reproduce(
     maxcosine reproduce mnist --rules all --average
     maxcosine reproduce digits --rules mcp,my_rules.py:mine
     """
-    from maxcosine.cli.display import Watch, show, tell
+    from maxcosine.cli.display import Watch, tell
+    from maxcosine.cli.tables import show
     from maxcosine.experiment import report as html
     from maxcosine.experiment.figures import save as save_figures
     from maxcosine.experiment.protocol import Protocol, learners_of

@@ -156,7 +156,7 @@ def _tell(
     outcome: dict[str, Any], model: Any, stream: Any, test: str | None, threads: int | None, json: bool
 ) -> None:
     """Say what came of it, after a test on more data, if one is wanted."""
-    from maxcosine.cli.display import show_outcome
+    from maxcosine.cli.tables import show_outcome
 
     if test is not None:
         from maxcosine.stream.evaluation import count_mistakes

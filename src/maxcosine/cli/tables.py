@@ -1,0 +1,258 @@
+"""What commands have found, for people: names and values, and tables."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+from maxcosine.cli.display import console, tell
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from maxcosine.experiment.results import Results
+
+MOST_COLUMNS = 5
+"""More rules than this are rows of the table, and not columns."""
+
+MOST_CONFUSED = 12
+"""With more classes than this, it is not shown as what each was predicted."""
+
+
+def _show_pairs(rows: dict[str, str | None]) -> None:
+    """Names, and beside them what there is to say."""
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        if value:
+            typer.echo(f"{name:{width}}  {value}")
+
+
+def show_outcome(outcome: dict[str, Any]) -> None:
+    """What a training came to."""
+    classes = outcome["classes"]
+    shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
+    speed = outcome["megabytes_per_second"]
+    _show_pairs(
+        {
+            "examples": f"{outcome['examples']:,}",
+            "classes": f"{len(classes)}: {shown}",
+            "features": f"{outcome['features']:,}",
+            "rule": outcome["rule"],
+            "progressive error": f"{outcome['progressive_error']:.3%}",
+            "test error": _test_error(outcome),
+            "updates": f"{int(np.sum(outcome['updates'])):,}",
+            "margin ceiling": _numbers(outcome["margin_ceiling"]),
+            "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
+            "speed": f"{outcome['examples_per_second']:,.0f} examples/s"
+            + (f", {speed:.0f} MB/s" if speed is not None else ""),
+            "time": f"{outcome['seconds']:.2f} s",
+            "model": outcome["model"],
+        }
+    )
+    tell_of_bad_lines(outcome)
+
+
+def _test_error(outcome: dict[str, Any]) -> str | None:
+    if "test_examples" not in outcome:
+        return None
+    if not outcome["test_examples"]:
+        return "there is no example to test on"
+    error, n_bad = outcome["test_error"], outcome["test_bad_lines"]
+    return f"{error:.3%}" + (f", {n_bad:,} bad lines skipped" if n_bad else "")
+
+
+def tell_of_bad_lines(outcome: dict[str, Any]) -> None:
+    """What was wrong with the first of them, and how many more there are."""
+    told = outcome["first_bad_lines"]
+    for line in told:
+        tell(f"skipped {line}")
+    if outcome["bad_lines"] > len(told) > 0:
+        tell(f"skipped {outcome['bad_lines'] - len(told):,} more")
+
+
+def show_conversion(outcome: dict[str, Any]) -> None:
+    """What a cache holds."""
+    from rich.filesize import decimal
+
+    size = outcome["bytes_read"]
+    _show_pairs(
+        {
+            "examples": f"{outcome['examples']:,}",
+            "labels": f"{outcome['labels']:,}",
+            "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
+            "read": None if size is None else decimal(size),
+            "written": decimal(outcome["bytes_written"]),
+            "time": f"{outcome['seconds']:.2f} s",
+            "cache": outcome["output"],
+        }
+    )
+    tell_of_bad_lines(outcome)
+
+
+def _numbers(value: Any) -> str:
+    values = value if isinstance(value, list) else [value]
+    shown = ", ".join("none" if one is None else f"{one:.4g}" for one in values[:10])
+    return shown + (", ..." if len(values) > 10 else "")
+
+
+def show(results: Results) -> None:
+    """The table of an experiment, and what it says."""
+    from maxcosine.experiment.verdict import verdict
+
+    console().print(_mistakes_table(results))
+    for paragraph in verdict(results):
+        console().print(paragraph, markup=False, highlight=False)
+        console().print()
+
+
+def _mistakes_table(results: Results) -> Table:
+    """Labels by rules with the best in bold; rules by labels if there are many rules."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from maxcosine.experiment import statistics
+    from maxcosine.experiment.looks import title_of
+
+    means, spreads = statistics.means(results), statistics.spreads(results)
+    ranks, wins = statistics.mean_ranks(results), statistics.wins(results)
+    grid = np.array([means[rule] for rule in results.rules])
+    best = grid == grid.min(axis=0)
+    table = Table(
+        title=f"Test mistakes of {results.dataset['test']:,}, one label against the rest, one pass, "
+        f"mean of {results.protocol['permutations']} orders",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+
+    def cell(text: str, is_best: bool) -> Text:
+        return Text(f"{text}*" if is_best else f"{text} ", style="bold" if is_best else "")
+
+    def narrow(value: float, is_best: bool) -> Text:
+        # A terminal of 80 columns has no room for stars, and needs none: it shows what is bold.
+        return cell(f"{value:.0f}", is_best)[: -1 if console().is_terminal else None]
+
+    if len(results.rules) > MOST_COLUMNS:
+        table.padding = (0, 1, 0, 0)
+        table.add_column("rule", no_wrap=True)
+        for label in results.labels:
+            table.add_column(label[:4], justify="right", no_wrap=True)
+        table.add_column("mean", justify="right", no_wrap=True)
+        table.add_column("rank", justify="right", no_wrap=True)
+        for k in np.argsort(grid.mean(axis=1), kind="stable"):
+            rule = results.rules[k]
+            cells = [narrow(value, is_best) for value, is_best in zip(grid[k], best[k], strict=True)]
+            short = title_of(rule).replace("averaged", "avg")
+            table.add_row(short, *cells, f"{grid[k].mean():.1f}", f"{ranks[rule]:.1f}")
+        return table
+    table.add_column("label")
+    for rule in results.rules:
+        table.add_column(title_of(rule), justify="right")
+    for j, label in enumerate(results.labels):
+        cells = [
+            cell(f"{value:.1f} ± {spreads[rule][j]:.1f}", is_best)
+            for rule, value, is_best in zip(results.rules, grid[:, j], best[:, j], strict=True)
+        ]
+        table.add_row(label, *cells, end_section=j + 1 == len(results.labels))
+    table.add_row("mean", *(f"{row.mean():.1f} " for row in grid))
+    table.add_row("mean rank", *(f"{ranks[rule]:.2f} " for rule in results.rules))
+    table.add_row("labels won", *(f"{wins[rule]:.3g} " for rule in results.rules))
+    return table
+
+
+def show_evaluation(found: dict[str, Any]) -> None:
+    """How well a model predicts."""
+    summary = [f"{found['examples']:,} examples"]
+    if found["error"] is not None:
+        summary.append(f"error {found['error']:.3%}")
+    if found["auc"] is not None:
+        summary.append(f"AUC {found['auc']:.4f}")
+    if found["bad_lines"]:
+        summary.append(f"{found['bad_lines']:,} bad lines skipped")
+    console().print(", ".join(summary), style="bold", markup=False, highlight=False)
+    n_known = len(found["precision"])
+    matrix = _confusion(found)
+    # A matrix that would be cut tells nothing.
+    without_end = console().options.update(width=sys.maxsize)
+    fits = console().measure(matrix, options=without_end).maximum <= console().width
+    console().print(matrix if n_known <= MOST_CONFUSED and fits else _mistaken(found))
+
+
+def _confusion(found: dict[str, Any]) -> Table:
+    """All labels by what they were predicted as."""
+    from rich import box
+    from rich.table import Table
+
+    n_known = len(found["precision"])
+    table = Table(title="label, and as what it was predicted", box=box.SIMPLE_HEAD, title_justify="left")
+    for name in ("label", *found["classes"][:n_known], "precision", "recall"):
+        table.add_column(name, justify="left" if name == "label" else "right", no_wrap=True)
+    for k, label in enumerate(found["classes"][: MOST_CONFUSED + 10]):
+        table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][:n_known]), *_measures(found, k))
+    return table
+
+
+def _mistaken(found: dict[str, Any]) -> Table:
+    """Of each label, what it was most often mistaken for."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title="labels; --json has all that they were predicted as", box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    for name in ("label", "examples", "precision", "recall", "most often mistaken for"):
+        is_number = name in ("examples", "precision", "recall")
+        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    for k, label in enumerate(found["classes"]):
+        counts = np.array(found["confusion"][k])
+        others = np.where(np.arange(len(counts)) == k, 0, counts)
+        most = int(np.argmax(others))
+        mistaken = f"{found['classes'][most]} ({others[most]:,})" if others[most] else ""
+        table.add_row(label, f"{counts.sum():,}", *_measures(found, k), mistaken)
+    return table
+
+
+def _measures(found: dict[str, Any], k: int) -> list[str]:
+    """Precision and recall of a label."""
+    known = k < len(found["precision"])
+    return [_percent(found[name][k]) if known else "unknown" for name in ("precision", "recall")]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
+def show_model(found: dict[str, Any], certificate: Any) -> None:
+    """What a model is."""
+    features, classes = found["features"], found["classes"]
+    parameters = ", ".join(f"{name} = {value:g}" for name, value in found["parameters"].items())
+    shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
+    rows: dict[str, str | None] = {
+        "rule": found["rule"]
+        + (f" ({parameters})" if parameters else "")
+        + (", averaged" if found["averaged"] else ""),
+        "classes": f"{len(classes)}: {shown}" + (f" ({found['multiclass']})" if len(classes) > 2 else ""),
+        "features": f"{features['count']:,} {features['kind']}",
+        "weights": found["weights"] + (", with an intercept" if found["intercept"] else ""),
+    }
+    trained = found["trained"] or {}
+    if trained:
+        rows["command"] = trained.get("command")
+        data = trained.get("data") or []
+        rows["data"] = ", ".join(
+            one["name"] + ("" if one["bytes"] is None else f" ({one['bytes']:,} bytes)") for one in data
+        )
+        if "examples" in trained:
+            rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
+    _show_pairs(rows)
+    typer.echo(f"\n{certificate}")
+    for title, heaviest in list(found["heaviest"].items())[:MOST_CONFUSED]:
+        if heaviest:
+            typer.echo(f"\nheaviest features for {title}\n")
+            width = max(len("feature"), *(len(name) for name, _ in heaviest))
+            for name, weight in [("feature", "weight"), *((name, f"{w:+.4g}") for name, w in heaviest)]:
+                typer.echo(f"  {name:{width}}  {weight:>10}")
