@@ -34,6 +34,10 @@ def parse(block):
     return f"block {block}"
 
 
+def size(found):
+    return SIZE
+
+
 def parsed(*blocks):
     return [f"block {block}" for block in blocks]
 
@@ -47,7 +51,7 @@ def helps(request):
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_what_comes_is_in_order(threads, helps):
     blocks = Blocks(50)
-    with Ahead(iter(blocks), parse, threads, 3 * SIZE, helps=helps) as ahead:
+    with Ahead(iter(blocks), parse, threads, 3 * SIZE, size=size, helps=helps) as ahead:
         assert list(ahead) == parsed(*range(50))
     assert blocks.closed
 
@@ -60,7 +64,10 @@ def test_an_error_comes_behind_what_was_before_it(helps):
 
     for blocks, parse_one, error in ((Blocks(20, 7), parse, OSError), (Blocks(20), parse_some, ValueError)):
         found = []
-        with pytest.raises(error), Ahead(iter(blocks), parse_one, 3, 5 * SIZE, helps=helps) as ahead:
+        with (
+            pytest.raises(error),
+            Ahead(iter(blocks), parse_one, 3, 5 * SIZE, size=size, helps=helps) as ahead,
+        ):
             found.extend(ahead)
         assert found == parsed(*range(7))
         assert blocks.closed
@@ -69,12 +76,27 @@ def test_an_error_comes_behind_what_was_before_it(helps):
 @pytest.mark.parametrize("most_bytes", [3 * SIZE, 2**30], ids=["bytes", "blocks"])
 def test_no_more_is_read_than_there_is_room_for(most_bytes, helps):
     blocks = Blocks(100)
-    with Ahead(iter(blocks), parse, 2, most_bytes, helps=helps) as ahead:
+    with Ahead(iter(blocks), parse, 2, most_bytes, size=size, helps=helps) as ahead:
         given = iter(ahead)
         for asked in (1, 2, 3):
             next(given)
             time.sleep(0.1)
             assert blocks.n_read == asked + 3
+    assert blocks.closed
+
+
+def test_what_was_found_counts_as_it_is(helps):
+    blocks = Blocks(100)
+    with Ahead(iter(blocks), parse, 3, 3 * SIZE, size=lambda found: 4 * SIZE, helps=helps) as ahead:
+        given, before = iter(ahead), 0
+        for _ in range(20):
+            next(given)
+            time.sleep(0.02)
+            # As one counts until the next is asked for, there is no room for others.
+            assert blocks.n_read <= before + 4
+            before = blocks.n_read
+        time.sleep(0.1)
+        assert blocks.n_read < 30
     assert blocks.closed
 
 
@@ -97,7 +119,7 @@ def test_whoever_asks_is_one_of_the_threads(threads):
         work()
         return parse(block)
 
-    with Ahead(iter(Blocks(60)), parse_slowly, threads, 10 * SIZE, helps=True) as ahead:
+    with Ahead(iter(Blocks(60)), parse_slowly, threads, 10 * SIZE, size=size, helps=True) as ahead:
         for _ in ahead:
             work()
     assert most == threads
@@ -114,7 +136,7 @@ def test_whoever_waits_is_given_what_is_there():
         assert answered.wait(60)
         yield 1, SIZE
 
-    with Ahead(blocks(), parse, 2, 3 * SIZE, helps=False) as ahead:
+    with Ahead(blocks(), parse, 2, 3 * SIZE, size=size, helps=False) as ahead:
         given = iter(ahead)
         assert next(given) == "block 0"
         answered.set()
@@ -132,7 +154,7 @@ def test_an_interruption_while_one_helps_ends_it():
     found = []
     with (
         pytest.raises(KeyboardInterrupt),
-        Ahead(iter(blocks), parse_until, 2, 5 * SIZE, helps=True) as ahead,
+        Ahead(iter(blocks), parse_until, 2, 5 * SIZE, size=size, helps=True) as ahead,
     ):
         found.extend(ahead)
     assert found == parsed(*range(len(found)))
@@ -164,7 +186,7 @@ def test_whoever_is_interrupted_is_told_at_once(interrupted):
 
     with (
         pytest.raises(KeyboardInterrupt),
-        Ahead(blocks(), parse_slowly, 2, 10 * SIZE, helps=True) as ahead,
+        Ahead(blocks(), parse_slowly, 2, 10 * SIZE, size=size, helps=True) as ahead,
     ):
         next(iter(ahead))
     others.set()
@@ -183,7 +205,7 @@ def work(block):
 
 def turn():
     blocks = ((k, 1) for k in range(10_000))
-    with Ahead(blocks, work, 2, 100, helps=True) as ahead:
+    with Ahead(blocks, work, 2, 100, size=lambda found: 1, helps=True) as ahead:
         signal.setitimer(signal.ITIMER_REAL, random.random() * 0.01 + 1e-4)
         for _ in ahead:
             pass
@@ -216,7 +238,7 @@ def test_whoever_leaves_early_does_not_wait_for_a_pipe():
         yield 0, SIZE
         waiting.wait(60)
 
-    with Ahead(blocks(), parse, 2, 3 * SIZE, helps=False) as ahead:
+    with Ahead(blocks(), parse, 2, 3 * SIZE, size=size, helps=False) as ahead:
         assert next(iter(ahead)) == "block 0"
         begun = time.monotonic()
     assert time.monotonic() - begun < 30
@@ -234,7 +256,7 @@ def blocks():
         yield 0, 10
 
 def results():
-    with Ahead(blocks(), str, 2, 30, helps=False) as ahead:
+    with Ahead(blocks(), str, 2, 30, size=len, helps=False) as ahead:
         yield from ahead
 
 left_open = results()

@@ -133,9 +133,9 @@ def test_what_is_told_of_bad_lines_is_what_was_read(path):
     path.write_bytes(LINE * 3 + b"1 x:1\n" + content)
     kept = io.BytesIO()
     stream = Reading(path, block_bytes=1 << 15, on_bad="skip", bad_lines=kept)
-    block, parsed = stream._parse((next(stream.source.blocks()), "svmlight"))
+    result = stream._parse((next(stream.source.blocks()), "svmlight"))
     os.truncate(path, 0)
-    stream._report(block, parsed)
+    stream._report(result.block, result.parsed)
     assert kept.getvalue() == b"1 x:1\n"
     assert re.search(
         r"data\.svm:7:3: the feature's id is not a whole number.*found 'x:1'", stream.first_bad[0]

@@ -154,10 +154,10 @@ def test_a_line_too_long_comes_in_pieces_whatever_the_size_of_blocks(tmp_path, b
     path.write_bytes(b"short\n" + long + after)
     blocks = blocks_of([path], block_bytes)
     assert b"".join(map(text_of, blocks)) == b"short\n" + long + after
-    pieces = [block for block in blocks if block.long]
+    pieces = [block for block in blocks if block.too_long]
     assert b"".join(map(text_of, pieces)) == (long if length > 100 else b"")
     assert [block.begins for block in pieces] == [k == 0 for k in range(len(pieces))]
-    assert all(block.begins for block in blocks if not block.long)
+    assert all(block.begins for block in blocks if not block.too_long)
     assert max(block.size for block in blocks) <= 200
 
 

@@ -8,7 +8,7 @@ import pytest
 from maxcosine.stream.tidy import LONG_ROW, tidied
 
 
-@pytest.mark.parametrize("n", [1, 2, 1000, LONG_ROW, LONG_ROW + 1, 2 * LONG_ROW])
+@pytest.mark.parametrize("n", [1, 2, 1000, LONG_ROW, LONG_ROW + 1, 2 * LONG_ROW, 4 * LONG_ROW + 7])
 def test_values_of_a_feature_are_added_up(n):
     random = np.random.default_rng(n)
     lengths = [3, n, 5]

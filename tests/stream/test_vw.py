@@ -161,13 +161,20 @@ def test_hash_collides_as_chance_does(pattern):
     assert abs(taken - expected) < 6 * np.sqrt(n * n / 2**bits / 2 + 1)
 
 
-def test_names_that_need_more_room_than_the_block():
+def test_names_that_are_longer_than_the_block():
     space = b"n" * 3_000
     rows = read(b"1 |a b\n" + b"2 |" + space + b" a" * 500 + b"\n3 |c d")
     assert rows.faults == []
     assert names_of(rows) == ["a^b", *[space.decode() + "^a"] * 500, "c^d"]
     assert rows.indptr.tolist() == [0, 1, 501, 502]
     assert rows.letters.ctypes.data - rows.letters.base.ctypes.data >= 8
+
+
+def test_lines_for_whose_names_there_is_no_room_are_left_for_later():
+    short, long = b"1 |a b\n", b"2 |" + b"n" * 3_000 + b" a" * 3_000 + b"\n"
+    rows = read(short + long + short)
+    assert (rows.n_bytes, rows.n_lines, names_of(rows)) == (len(short), 1, ["a^b"])
+    assert read(long).n_bytes == 0
 
 
 def test_more_of_everything_than_there_is_room_for_at_first():

@@ -23,7 +23,7 @@ class Ahead(Generic[Block, Found]):
     """Threads that read blocks, one at a time, and parse what they have read; iterating gives what they
     found, in the order of the data.
 
-    `blocks` are given with their sizes, in bytes.
+    `blocks` are given with their sizes, in bytes; once they are parsed, the `size` of what was found counts.
 
     Nothing is read while more than `most_bytes`, or more blocks than one and one a thread, have been read and
     not been dealt with: what was asked for counts until the next is.
@@ -41,9 +41,11 @@ class Ahead(Generic[Block, Found]):
         threads: int,
         most_bytes: int,
         *,
+        size: Callable[[Found], int],
         helps: bool,
     ) -> None:
         self._blocks, self._parse, self._most_bytes, self._helps = blocks, parse, most_bytes, helps
+        self._size = size
         self._tasks: deque[_Task[Found]] = deque()
         """In the order of the data."""
         self._most_blocks = threads + 1
@@ -149,14 +151,17 @@ class Ahead(Generic[Block, Found]):
         if read is None:
             return
         found: Found | BaseException
+        size = task.size
         try:
             found = self._parse(read[0])
+            size = self._size(found)
         except BaseException as raised:
             if helping and not isinstance(raised, Exception):
                 raise
             found = raised
         with self._lock:
-            task.found = found
+            self._bytes += size - task.size
+            task.found, task.size = found, size
             self._changed.notify_all()
 
     def _is_next_found(self) -> bool:

@@ -7,7 +7,7 @@ order of the data, whatever the number of threads and the size of the blocks.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -18,19 +18,30 @@ from maxcosine.index import FeatureIndex
 from maxcosine.stream import svmlight, vw
 from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC, are_caches
+from maxcosine.stream.long_lines import Format, LongLine
 from maxcosine.stream.memory import Memory
-from maxcosine.stream.parsed import MESSAGES, NO_LABEL, Fault, Parsed
-from maxcosine.stream.rows import Rows, n_columns
+from maxcosine.stream.parsed import (
+    MESSAGES,
+    MOST_FEATURES,
+    NEWLINE,
+    NO_LABEL,
+    RETURN,
+    Fault,
+    Parsed,
+    bytes_that_fit,
+)
+from maxcosine.stream.rows import Named, Rows, n_columns
+from maxcosine.stream.scan import first_of
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, Span, StreamError
-from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, square_norms, tidied
+from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, LongRow, rows_outside, square_norms, tidied
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-Result = tuple[Block, Parsed | None]
-"""A block and what is in it; None for a piece of a line that is too long."""
-
-FORMATS: dict[str, Callable[..., Parsed]] = {"svmlight": svmlight.parse, "vw": vw.parse}
+FORMATS = {
+    "svmlight": Format(svmlight.parse, svmlight.features_of, svmlight.read_on, named=False),
+    "vw": Format(vw.parse, vw.features_of, vw.read_on, named=True),
+}
 ON_BAD = ("error", "skip")
 DEFAULT_BITS = 20
 """Hashed columns of text features, where nothing else is asked for."""
@@ -47,6 +58,27 @@ _MESSAGES = {
     _NORM: OUTSIDE,
     _TOO_LONG: f"the line is longer than {LONGEST_LINE >> 20} MB; is this text, and do its lines end?",
 }
+
+
+class Result(NamedTuple):
+    """A block, and what is in it."""
+
+    block: Block
+    format: str
+    parsed: Parsed | None
+    """None for a long line, which is parsed when its turn has come, and for a piece of one too long."""
+    rest: Block | None = None
+    """What there was no room for: it is parsed when its turn has come."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes all of this takes."""
+        parsed, text = self.parsed, self.block if self.parsed is None else self.rest
+        arrays: list[np.ndarray | None] = []
+        if parsed is not None:
+            arrays = [parsed.ids, parsed.data, parsed.letters, parsed.starts]
+            arrays += [array for part in parsed.named or () for array in part]
+        return sum(array.nbytes for array in arrays if array is not None) + (text.size if text else 0)
 
 
 class SupportsWrite(Protocol):
@@ -215,12 +247,28 @@ class Stream:
         """The rows with slots of an index for columns."""
         if rows.names is not None and self.normalize and not grow:
             return self._normalized(rows, index)
-        keys: Any = rows.columns if rows.names is None else rows.names
-        indptr, slots, data = index.map_rows(rows.indptr, keys, rows.data, grow=grow)
+        if rows.names is None or isinstance(rows.names, tuple):
+            keys: Any = rows.columns if rows.names is None else rows.names
+            indptr, slots, data = index.map_rows(rows.indptr, keys, rows.data, grow=grow)
+        else:
+            indptr, slots, data = self._mapped_in_pieces(rows.names, index, grow)
         if rows.names is not None:
             # Only now is it seen which names are the same.
             indptr, slots, data = self._tidied(np.array(indptr), slots, data)
         return Rows(indptr, slots, None, data, rows.codes, rows.weights, rows.ends)
+
+    def _mapped_in_pieces(
+        self, pieces: Iterable[Named], index: FeatureIndex, grow: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One row, whose names come in pieces."""
+        row = LongRow(MOST_FEATURES, np.uint32, self.dtype)
+        for piece in pieces:
+            keys, indptr = (piece.letters, piece.starts), np.array([0, len(piece.data)])
+            _, slots, data = index.map_rows(indptr, keys, piece.data, grow=grow)
+            row.add(slots, data)
+        taken = row.taken()
+        assert taken is not None  # they were counted before
+        return np.array([0, len(taken[0])]), *taken
 
     def _normalized(self, rows: Rows, index: FeatureIndex) -> Rows:
         """Rows of unit length, and then without the names that an index does not know."""
@@ -250,25 +298,36 @@ class Stream:
 
     def _text(self) -> Iterator[Rows]:
         """The rows of text, block by block."""
-        for block, parsed in self._parsed():
-            if block.source != self.place.source:
-                self.place = self.place._replace(source=block.source, offset=0, line=0)
-            if parsed is None:
-                rows = self._pass_over(block)
-            else:
-                self._report(block, parsed)
-                rows = self._numbered(block, parsed)
-                self.place = rows.ends.last
-            del block, parsed  # before the next ones are read
-            yield rows
-            del rows
+        for first in self._results():
+            result: Result | None = first
+            del first
+            while result is not None:
+                block, format, parsed, rest = result
+                del result
+                if block.source != self.place.source:
+                    self.place = self.place._replace(source=block.source, offset=0, line=0)
+                if block.too_long:
+                    rows = self._pass_over(block)
+                else:
+                    if parsed is None:
+                        block, parsed = self._parse_long(block, format)
+                    self._report(block, parsed)
+                    rows = self._numbered(block, parsed)
+                    self.place = rows.ends.last
+                del block, parsed  # before the next ones are read
+                yield rows
+                del rows
+                result = None if rest is None else self._parse((rest, format))
+                del rest
 
-    def _parsed(self) -> Iterator[Result]:
+    def _results(self) -> Iterator[Result]:
         """Blocks and what is in them, in order; several are parsed at a time."""
         blocks = self._recognising(self.source.blocks(self.start))
         most_bytes = (self.threads + 1) * self.source.block_bytes
         helps = self.threads == 1 or self.source.total_bytes is not None  # nothing has to be waited for
-        with Ahead(blocks, self._parse, self.threads, most_bytes, helps=helps) as ahead:
+        with Ahead(
+            blocks, self._parse, self.threads, most_bytes, size=lambda result: result.size, helps=helps
+        ) as ahead:
             yield from ahead
 
     def _recognising(self, blocks: Iterator[Block]) -> Generator[tuple[tuple[Block, str], int]]:
@@ -285,39 +344,73 @@ class Stream:
             del block
 
     def _parse(self, one: tuple[Block, str]) -> Result:
-        """In one of the threads: parse a block of a format, unless it is a piece of a line that is too long.
+        """In one of the threads: parse a block of a format, unless it is a long line.
 
-        Its text is kept if there is more to say of it.
+        Its text is kept if there is more to say of it, or more to parse.
         """
         block, format = one
-        if block.long:
-            return block, None
+        if block.alone or block.too_long:
+            return Result(block, format, None)
         try:
-            parsed = self._rows_of(block, format)
+            parsed = FORMATS[format].parse(
+                block.text[: block.size], stop_at_fault=self.on_bad == "error", **self._parser_options
+            )
+            stopped = self.on_bad == "error" and parsed.faults
+            size = block.size if stopped else parsed.n_bytes
+            if not size:  # There is no room for all names of the first line.
+                size = min(first_of(block.text, b"\n", 0, block.size) + 1, block.size)
+                line, rest = _cut(block, size)
+                return Result(line.replace(alone=True), format, None, rest)
+            block, rest = _cut(block, size)
+            self.source.fitting = bytes_that_fit(parsed, size)
+            self._finish(parsed, block)
             kept = block.text[: block.size if parsed.faults else 0]
-            return block.replace(text=kept.copy(), part=None), parsed
+            return Result(block.replace(text=kept.copy(), part=None), format, parsed, rest)
         finally:
             self.source.check(block)
 
-    def _rows_of(self, block: Block, format: str) -> Parsed:
-        """Parse and tidy a block."""
-        parsed = FORMATS[format](
-            block.text[: block.size],
-            bits=self.bits,
-            dtype=self.dtype,
-            stop_at_fault=self.on_bad == "error",
-            keep_names=self.keep_names,
-            columns=not self.exact,
-            memory=self._memory,
-        )
-        if self.labelled and len(parsed.codes) and parsed.codes.min() < 0:
-            _leave_out(parsed, block, parsed.codes < 0, NO_LABEL)
+    @property
+    def _parser_options(self) -> dict[str, Any]:
+        return {
+            "bits": self.bits,
+            "dtype": self.dtype,
+            "keep_names": self.keep_names,
+            "columns": not self.exact,
+            "memory": self._memory,
+        }
+
+    def _parse_long(self, block: Block, format: str) -> tuple[Block, Parsed]:
+        """Parse a long line, piece by piece, in the memory that all others have left."""
+        self._memory.give_back()
+        if block.part is not None:  # a file may change, and the line may be parsed twice
+            block = block.replace(text=block.text[: block.size].copy())
+            self.source.check(block)
+            block = block.replace(part=None)
+        line = LongLine(block.text[: block.size], FORMATS[format], **self._parser_options)
+        if FORMATS[format].named and not self.bits:
+            parsed, n_features = line.names()
+            if self.labelled:
+                self._leave_out_unlabelled(parsed, block)
+            if not self.normalize and not self.log1p:
+                self._leave_out_outside(parsed, block, np.array([0, n_features]))
+            parsed.pieces = line if len(parsed.codes) else None
+        else:
+            parsed = line.features()
+            self._finish(parsed, block)
+            if self.keep_names and FORMATS[format].named and len(parsed.codes):
+                parsed.named = line
+        return block, parsed
+
+    def _finish(self, parsed: Parsed, block: Block) -> None:
+        """Tidy what was parsed, and leave out what nothing can be learnt from."""
+        if self.labelled:
+            self._leave_out_unlabelled(parsed, block)
         if not self.bits and parsed.letters is not None:
             if not self.normalize and not self.log1p:
                 self._leave_out_outside(parsed, block)
-            return parsed
+            return
         if parsed.letters is not None and parsed.starts is not None:
-            parsed.named = parsed.ids.copy(), parsed.letters, parsed.starts
+            parsed.named = [Named(parsed.letters, parsed.starts, parsed.ids.copy(), parsed.data[:0])]
             parsed.letters = parsed.starts = None
         if not parsed.tidy or self.normalize or self.log1p:
             parsed.indptr, parsed.ids, parsed.data = self._tidied(parsed.indptr, parsed.ids, parsed.data)
@@ -327,14 +420,18 @@ class Stream:
             parsed.n_columns = 1 << self.bits
         elif not self.exact and parsed.n_columns is None:
             parsed.n_columns = n_columns(parsed.ids)
-        return parsed
 
-    def _leave_out_outside(self, parsed: Parsed, block: Block) -> None:
+    def _leave_out_unlabelled(self, parsed: Parsed, block: Block) -> None:
+        if len(parsed.codes) and parsed.codes.min() < 0:
+            _leave_out(parsed, block, parsed.codes < 0, NO_LABEL)
+
+    def _leave_out_outside(self, parsed: Parsed, block: Block, indptr: np.ndarray | None = None) -> None:
+        """`indptr`: of features that are not there yet."""
         if self.limits is None:
             return
         if parsed.squares is None:
             parsed.squares = square_norms(parsed.indptr, parsed.data)
-        outside = rows_outside(parsed.indptr, parsed.squares, self.limits)
+        outside = rows_outside(parsed.indptr if indptr is None else indptr, parsed.squares, self.limits)
         if outside is not None:
             _leave_out(parsed, block, outside, _NORM)
 
@@ -344,10 +441,10 @@ class Stream:
     def _numbered(self, block: Block, parsed: Parsed) -> Rows:
         """The rows with positions in the labels of the whole stream."""
         here = np.array([*map(self.code_of, parsed.labels), -1], np.int64)
-        names = None
+        names: Any = parsed.pieces
         if parsed.letters is not None and parsed.starts is not None:
             names = parsed.letters, parsed.starts
-        ends = Ends(block, parsed, self.place)
+        ends = Ends(block.replace(text=block.text[:0].copy()), parsed, self.place)
         codes = here[parsed.codes]
         skipped = np.searchsorted(parsed.row_lines, [fault.line for fault in parsed.faults])
         return Rows(
@@ -366,18 +463,20 @@ class Stream:
 
     def _pass_over(self, block: Block) -> Rows:
         """A piece of a line that is too long is a bad line; there are no rows in it."""
-        text = block.text[: block.size].tobytes()
+        text = block.text[: block.size]
         if block.begins:
             self.refuse(self._message(block, Fault(0, 0, block.size, 0, _TOO_LONG)))
-        written = text if text.endswith(b"\n") or not block.ends else text + b"\n"
+        has_end = bool(text[-1] == NEWLINE)
+        added = b"\n" if block.ends and not has_end else b""
         if self.bad_lines is not None:
-            self.bad_lines.write(written)
+            self.bad_lines.write(text.tobytes())
+            self.bad_lines.write(added)
         at = self.place
-        at = at._replace(bad=at.bad + block.begins, bad_bytes=at.bad_bytes + len(written))
+        at = at._replace(bad=at.bad + block.begins, bad_bytes=at.bad_bytes + block.size + len(added))
         if block.ends:
             self.place = at._replace(source=block.source + 1, offset=0, line=0)
         else:
-            line = at.line + text.endswith(b"\n")
+            line = at.line + has_end
             self.place = at._replace(offset=block.offset + block.size, line=line)
         nothing, no_columns = np.zeros(1, np.int64), np.empty(0, np.uint32)
         skipped = nothing if block.begins else nothing[:0]
@@ -389,7 +488,8 @@ class Stream:
         for fault in parsed.faults:
             self.refuse(self._message(block, fault))
             if self.bad_lines is not None:
-                self.bad_lines.write(block.text[fault.start : fault.stop].tobytes() + b"\n")
+                self.bad_lines.write(block.text[fault.start : fault.stop].tobytes())
+                self.bad_lines.write(b"\n")
 
     def refuse(self, message: str) -> None:
         """Stop at a bad line, unless such lines are left out."""
@@ -448,15 +548,22 @@ class Ends:
         )
 
 
+def _cut(block: Block, size: int) -> tuple[Block, Block | None]:
+    """So many bytes of a block, and the rest, if there is one."""
+    if size == block.size:
+        return block, None
+    rest = block.replace(text=block.text[size:], size=block.size - size, offset=block.offset + size)
+    return block.replace(size=size, ends=False), rest
+
+
 def _leave_out(parsed: Parsed, block: Block, rows: np.ndarray, code: int) -> None:
     """Make faults of some rows."""
-    text, kept = block.text[: block.size].tobytes(), ~rows
+    text, kept = block.text, ~rows
     for row in np.flatnonzero(rows).tolist():
         start = int(parsed.row_starts[row])
-        stop = text.find(b"\n", start)
-        stop = len(text) if stop < 0 else stop
-        stop -= text[start:stop].endswith(b"\r")
-        parsed.faults.append(Fault(int(parsed.row_lines[row]), start, stop, start, code))
+        stop = first_of(text, b"\n", start, block.size)
+        stop -= stop > start and text[stop - 1] == RETURN
+        parsed.faults.append(Fault(int(parsed.row_lines[row]), start, int(stop), start, code))
     parsed.faults.sort(key=lambda fault: fault.line)
     by_value = np.repeat(kept, np.diff(parsed.indptr))
     if parsed.letters is not None and parsed.starts is not None:

@@ -136,15 +136,13 @@ class StreamLearner:
         if len(self._named) != features.n_features:
             self._named = np.zeros(features.n_features, np.bool_)
             self._named[list(features.kept_names)] = True
-        columns, letters, starts = rows.named
-        new = np.flatnonzero(~self._named[columns])
-        if not len(new):
-            return
-        found, first = np.unique(columns[new], return_index=True)
-        self._named[found] = True
-        for column, k in zip(found.tolist(), new[first].tolist(), strict=True):
-            name = letters[starts[k] : starts[k + 1]].tobytes()
-            features.kept_names[column] = name.decode(errors="backslashreplace")
+        for letters, starts, columns, _ in rows.named:
+            new = np.flatnonzero(~self._named[columns])
+            found, first = np.unique(columns[new], return_index=True)
+            self._named[found] = True
+            for column, k in zip(found.tolist(), new[first].tolist(), strict=True):
+                name = letters[starts[k] : starts[k + 1]].tobytes()
+                features.kept_names[column] = name.decode(errors="backslashreplace")
 
 
 def new_features(stream: Stream, rows: Rows) -> Features:

@@ -36,11 +36,19 @@ class Memory:
             return np.empty(n, dtype)
         with self._lock:
             # By their positions: a name for a piece would be one more that refers to it.
-            for k in range(len(self._pieces)):
-                if size <= len(self._pieces[k]) <= size + size // 2 and self._is_free(k):
-                    return self._pieces[k][:size].view(dtype)
-            k = self._add(size + size // 8)  # the next may need more
+            fitting = [
+                k for k in range(len(self._pieces)) if size <= len(self._pieces[k]) and self._is_free(k)
+            ]
+            if fitting:
+                k = min(fitting, key=lambda k: len(self._pieces[k]))
+            else:
+                k = self._add(size + size // 8)  # the next may need more
             return self._pieces[k][:size].view(dtype)
+
+    def give_back(self) -> None:
+        """Give all back that nobody refers to."""
+        with self._lock:
+            self._give_back()
 
     def _is_free(self, k: int) -> bool:
         return sys.getrefcount(self._pieces[k]) == _ALONE
@@ -50,11 +58,22 @@ class Memory:
         lines have become longer, and what is smaller will serve no more."""
         sizes = [len(piece) for piece in self._pieces]
         if sum(sizes) + size > _MOST_BYTES or size > max(sizes, default=0):
-            free = [self._is_free(k) for k in range(len(self._pieces))]
-            self._pieces = [piece for piece, was_free in zip(self._pieces, free, strict=True) if not was_free]
-        # Not `np.empty`, which asks for pages of 2 MB: how many are used depends on where they happen to lie.
-        self._pieces.append(np.frombuffer(_pages(size), np.uint8))
+            self._give_back()
+        self._pieces.append(own_pages(size, np.uint8))
         return len(self._pieces) - 1
+
+    def _give_back(self) -> None:
+        free = [self._is_free(k) for k in range(len(self._pieces))]
+        self._pieces = [piece for piece, was_free in zip(self._pieces, free, strict=True) if not was_free]
+
+
+def own_pages(n: int, dtype: Any) -> np.ndarray:
+    """As `np.empty`, in pages of its own, which the system has back as soon as nobody refers to them. What is
+    never written to takes no memory.
+
+    `np.empty` asks for pages of 2 MB: how many are used depends on where they happen to lie.
+    """
+    return np.frombuffer(_pages(max(1, n * np.dtype(dtype).itemsize)), dtype, n)
 
 
 def _pages(size: int) -> mmap.mmap:

@@ -8,7 +8,7 @@ there is one. Lines end in LF or CR LF; a CR elsewhere is a letter like any othe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from maxcosine.record import Record
 from maxcosine.stream.marks import room_for_marks
 from maxcosine.stream.memory import Memory
 from maxcosine.stream.numbers import COLON, SPACE, U, read_number, word_of
+from maxcosine.stream.rows import Named
 
 PADDING = 64
 """How many zero bytes follow a block in memory."""
@@ -42,7 +43,14 @@ FINE = 0
     NO_NAME,
     NO_LABEL,
     NO_COLUMN,
-) = range(1, 16)
+    MANY_FEATURES,
+    LONG_NAMES,
+) = range(1, 18)
+
+MOST_FEATURES = 4_000_000
+"""Different ones that a line may have: half of what fits into the longest one."""
+MOST_LETTERS = 1 << 28
+"""That the names of a line may have together, each with its namespace."""
 
 MESSAGES = {
     NUL_BYTE: "there is a NUL byte in the line; is the file compressed, or not in UTF-8?",
@@ -60,6 +68,10 @@ MESSAGES = {
     NO_NAME: "the feature has no name; write name:value",
     NO_COLUMN: "the id is too large for a column; hash features (--bits 22), or keep them exactly (--exact)",
     NO_LABEL: "the line has no label; there is nothing to learn from it",
+    MANY_FEATURES: f"the line has more than {MOST_FEATURES:,} different features by here; make several "
+    "examples of it, or hash features to fewer columns (--bits 20)",
+    LONG_NAMES: f"the names of the line, each with its namespace, take more than {MOST_LETTERS >> 20} MB by "
+    "here; give the namespace a shorter name",
 }
 """What is wrong, by the code of a fault, and what to do."""
 
@@ -88,7 +100,7 @@ class Parsed(Record):
     letters: np.ndarray | None
     """uint8: the names of the features one after another, with eight readable bytes before the first."""
     starts: np.ndarray | None
-    """int64, one more than features: where each name begins."""
+    """int32, one more than features: where each name begins."""
     data: np.ndarray
     """The values of the features."""
     codes: np.ndarray
@@ -105,15 +117,25 @@ class Parsed(Record):
     """int64: the bytes where each row's tag begins and ends, the same if it has none; None if no row has."""
     n_lines: int
     """How many lines were read, blank ones and those at fault included."""
+    n_bytes: int
+    """How many bytes they take: those of all lines, unless there was no room for more features or letters."""
     faults: list[Fault]
-    named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-    """Hashed columns as they came, and the letters and beginnings of their names, if those are kept."""
+    pieces: Iterable[Named] | None = None
+    """Instead of names: those of one row, a long one, which are read when somebody asks for them."""
+    named: Iterable[Named] | None = None
+    """Hashed features with their names, if those are kept."""
     squares: np.ndarray | None = None
     """The square norm of each row, if it was found."""
     n_columns: int | None = None
     """One more than the highest column, if it was found."""
     tidy: bool = False
     """Whether it was found that `tidied` leaves all rows as they are."""
+
+
+def bytes_that_fit(parsed: Parsed, size: int) -> int:
+    """How long a block may be to be parsed as a whole, if its lines are like those of one of this size."""
+    filled = [len(parsed.data) / int(MANY), 0.0 if parsed.letters is None else len(parsed.letters) / LETTERS]
+    return int(0.9 * size / max(*filled, 1e-3))
 
 
 def padded(content: bytes) -> np.ndarray:
@@ -305,8 +327,13 @@ def first_not_utf8(text: Any, p: Any, stop: Any) -> Any:
 # The numbers that a kernel begins with, and leaves.
 AT, LINE, ROW, FEATURE, LABEL, FAULT, LETTER, SHORT, UNTIDY, COLUMNS = range(10)
 
-# What ended a line for which there are not enough letters: it is read again.
+# What ended a line for which there are not enough letters: it is left for later.
 NO_ROOM = -1
+
+MANY = U(2**19)
+"""Features after which no more lines are read."""
+LETTERS = 6 << 20
+"""Of names, that there is room for; or for as many as a block has, if it has more."""
 
 
 class Rows(NamedTuple):
@@ -370,6 +397,7 @@ def has_room(state: Any, rows: Any, labels: Any, faults: Any) -> Any:
     """Whether one more line can be read, whatever is in it."""
     return (
         state[ROW] < U(len(rows.codes))
+        and state[FEATURE] < MANY
         and state[LABEL] < U(len(labels.hashes))
         and state[FAULT] < U(len(faults))
     )
@@ -493,8 +521,8 @@ class Output:
         self.ids = memory.empty(n_features if hashed else 0, np.uint32 if columns else np.uint64)
         self.data = memory.empty(n_features, dtype)
         self.names = Names(
-            letters=memory.empty(2 * MARGIN + (2 * self.n if named else 0), np.uint8),
-            starts=memory.empty(n_features + 1 if named else 1, np.int64),
+            letters=memory.empty(2 * MARGIN + (max(self.n, LETTERS) if named else 0), np.uint8),
+            starts=memory.empty(n_features + 1 if named else 1, np.int32),
         )
         self.names.starts[0] = 0
         self.named, self.weighted = named, weighted
@@ -505,12 +533,12 @@ class Output:
         self.state = np.zeros(COLUMNS + 1, np.uint64)
 
     def fill(self, kernel: Callable[..., None], bits: int, *, stop_at_fault: bool) -> Parsed:
-        """Have a kernel read all lines, or those before the first fault."""
+        """Have a kernel read all lines, or those before the first fault, or as many as there is room for."""
         if not 0 <= bits < 64:
             raise ValueError(
                 f"bits is the number of bits of a column, 0 to 63 (0: features as they are), not {bits}"
             )
-        while self.state[AT] < self.n and not (stop_at_fault and self.faults):
+        while self.state[AT] < self.n and not self._is_full and not (stop_at_fault and self.faults):
             kernel(
                 self.text,
                 U(self.n),
@@ -528,6 +556,10 @@ class Output:
             self._drain_faults()
             self._make_room()
         return self._parsed()
+
+    @property
+    def _is_full(self) -> bool:
+        return bool(self.state[FEATURE] >= MANY or self.state[SHORT])
 
     def _drain_faults(self) -> None:
         for row in self.new_faults[: int(self.state[FAULT])].tolist():
@@ -548,9 +580,6 @@ class Output:
             places = np.full(2 * _power_of_two(len(hashes)), EMPTY, np.int32)
             _place_labels(places, hashes, int(self.state[LABEL]))
             self.labels = Labels(places, hashes, starts, stops)
-        if self.state[SHORT]:
-            self.names = self.names._replace(letters=_longer(self.names.letters))
-            self.state[SHORT] = 0
 
     def _parsed(self) -> Parsed:
         n_rows, n_features, n_letters = (int(self.state[k]) for k in (ROW, FEATURE, LETTER))
@@ -575,6 +604,7 @@ class Output:
             row_lines=rows.lines[:n_rows],
             tags=tags,
             n_lines=int(self.state[LINE]),
+            n_bytes=int(self.state[AT]),
             faults=self.faults,
         )
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxcosine.record import Record
 
 _NONE = np.empty(0, np.int64)
+
+
+class Named(NamedTuple):
+    """Features with their names."""
+
+    letters: np.ndarray
+    """Of all names, one after another."""
+    starts: np.ndarray
+    """Where each name begins, and the last ends."""
+    columns: np.ndarray
+    """Hashed columns as they came, if features are hashed."""
+    data: np.ndarray
+    """Their values."""
 
 
 class Rows(Record):
@@ -18,8 +32,9 @@ class Rows(Record):
     columns: np.ndarray
     """uint32: column numbers or hashed columns; uint64: ids for an index. Each once in a row, in any
     order."""
-    names: tuple[np.ndarray, np.ndarray] | None
-    """Instead of columns: the letters of all names, and where each begins."""
+    names: tuple[np.ndarray, np.ndarray] | Iterable[Named] | None
+    """Instead of columns: the letters of all names, and where each begins. If there is one row, and a long
+    one, it may be in pieces, which are read when somebody asks for them; then it has no data here."""
     data: np.ndarray
     codes: np.ndarray
     """Positions in the stream's labels; -1 for a row without one."""
@@ -28,8 +43,8 @@ class Rows(Record):
     """Of each row: the place where the next one begins."""
     skipped: np.ndarray = _NONE
     """For each bad line: how many rows were before it."""
-    named: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-    """If names are kept: hashed columns as they came, and the letters and beginnings of their names."""
+    named: Iterable[Named] | None = None
+    """If names are kept: hashed features with their names."""
     squares: np.ndarray | None = None
     """The square norm of each row, if it is known."""
     n_columns: int | None = None
@@ -41,10 +56,12 @@ class Rows(Record):
     def __getitem__(self, span: slice) -> Rows:
         """Some of the rows, one after another."""
         start, stop, _ = span.indices(len(self))
+        if (start, stop) == (0, len(self)):
+            return self
         values = slice(self.indptr[start], self.indptr[stop])
-        names = None
-        if self.names is not None:
-            letters, starts = self.names
+        names = self.names
+        if isinstance(names, tuple):
+            letters, starts = names
             names = letters, starts[values.start : values.stop + 1]
         return Rows(
             self.indptr[start : stop + 1] - self.indptr[start],
@@ -71,7 +88,7 @@ def taken(rows: Rows, kept: np.ndarray) -> Rows:
     sizes = np.diff(rows.indptr)
     by_value = np.repeat(kept, sizes)
     names = rows.names
-    if names is not None:
+    if isinstance(names, tuple):
         letters, starts = names
         begins, lengths = starts[:-1][by_value], np.diff(starts)[by_value]
         ends = np.concatenate([[0], np.cumsum(lengths)])

@@ -19,14 +19,17 @@ import numpy as np
 
 from maxcosine.record import Record
 from maxcosine.stream import mapped
-from maxcosine.stream.memory import Memory
+from maxcosine.stream.memory import Memory, own_pages
 from maxcosine.stream.parsed import PADDING
+from maxcosine.stream.scan import after_last_of, first_of
 
 STANDARD_INPUT = "-"
 BLOCK_BYTES = 4 << 20
 MOST_LINES = 1 << 17
 """In a block, about: an example takes some memory however short it is."""
 LONGEST_LINE = 16 << 20
+LONG_LINE = 1 << 20
+"""A line that is longer is a block of its own."""
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Packed bytes at a time: in the worst case, each is 1 KB, or 32 KB, unpacked.
@@ -66,7 +69,8 @@ class Span(NamedTuple):
 
 
 class Block(Record, frozen=True):
-    """Whole lines of one input, of which the last may lack its end; or a piece of a line that is too long."""
+    """Whole lines of one input, of which the last may lack its end; or one long line; or a piece of one that
+    is too long."""
 
     text: np.ndarray
     """uint8, with PADDING zeros after the end; nothing once nobody needs it."""
@@ -75,7 +79,9 @@ class Block(Record, frozen=True):
     offset: int
     ends: bool
     """Whether the input ends with it."""
-    long: bool = False
+    alone: bool = False
+    """Whether it is one line, and a long one."""
+    too_long: bool = False
     """Whether it is a piece of a line that is too long."""
     begins: bool = True
     """Whether a line begins with it."""
@@ -127,6 +133,8 @@ class Source:
         self.block_bytes = block_bytes
         self._wanted = min(block_bytes, _FIRST_BYTES)
         """Bytes that the next block is to have."""
+        self.fitting = block_bytes
+        """Bytes that it should not exceed: whoever parses blocks says so."""
         self._memory = Memory()
         self._reader: Any = None
         self._lines_before: dict[int, int] = {}
@@ -199,7 +207,7 @@ class Source:
     def _mapped(self, number: int, reader: _Reader, offset: int) -> Generator[Block, None, int]:
         """Blocks as they lie in the file, as far as that can be done; returns where they end."""
         while (part := reader.part(offset, self._wanted + PADDING)) is not None:
-            size = _last_line_end(part.bytes, len(part.bytes) - PADDING)
+            size = after_last_of(part.bytes, b"\n", 0, len(part.bytes) - PADDING)
             if not size and self._wanted < self.block_bytes:
                 self._wanted = self.block_bytes
                 continue
@@ -208,9 +216,11 @@ class Source:
             part.end(size)
             self._look_at(part.bytes, size, offset)
             reader.skip(offset + size)
-            yield Block(part.bytes, size, number, offset, ends=False, part=part)
+            for start, stop, alone in _cut(part.bytes, size):
+                text = part.bytes[start:]
+                yield Block(text, stop - start, number, offset + start, ends=False, alone=alone, part=part)
             offset += size
-            del part  # before there is another one
+            del part, text  # before there is another one
         return offset
 
     def _read(self, number: int, reader: _Reader, offset: int) -> Iterator[Block]:
@@ -220,23 +230,24 @@ class Source:
         while True:
             n, ends = reader.fill(text.data[kept:-PADDING][: self.block_bytes])
             filled, begins = kept + n, not long
-            size = filled if ends else _last_line_end(text, filled)
+            size = filled if ends else after_last_of(text, b"\n", 0, filled)
             long = long or filled > LONGEST_LINE
             if long:
                 # Only the first line can be too long: two blocks are no longer than a line may be, and what
                 # is kept of one is at most that, or a part of a line.
-                first = _first_line_end(text, kept, filled)
-                is_piece = not begins or (first or filled) > LONGEST_LINE
-                long = is_piece and not first
+                first = first_of(text, b"\n", kept, filled)
+                is_piece = not begins or min(first + 1, filled) > LONGEST_LINE
+                long = is_piece and first == filled
                 if is_piece:
-                    size = first or filled
+                    size = min(first + 1, filled)
             else:
                 is_piece = False
             if not size and not ends:
                 kept = filled
                 if kept + self.block_bytes + PADDING > len(text):
-                    # Room up to where a line is too long. What is not written to takes no memory.
-                    longer = self._memory.empty(LONGEST_LINE + 2 * self.block_bytes + PADDING, np.uint8)
+                    # Room up to where a line is too long.
+                    self._memory.give_back()
+                    longer = own_pages(LONGEST_LINE + 2 * self.block_bytes + PADDING, np.uint8)
                     longer[:kept] = text[:kept]
                     text = longer
                     del longer
@@ -245,7 +256,17 @@ class Source:
             text[size : size + PADDING] = 0
             self._look_at(text, size, offset)
             ends = ends and not len(rest)
-            yield Block(text, size, number, offset, ends, is_piece, begins)
+            for start, stop, alone in [(0, size, False)] if is_piece else _cut(text, size):
+                yield Block(
+                    text[start:],
+                    stop - start,
+                    number,
+                    offset + start,
+                    ends=ends and stop == size,
+                    alone=alone,
+                    too_long=is_piece,
+                    begins=begins,
+                )
             if ends:
                 return
             offset += size
@@ -261,7 +282,8 @@ class Source:
             text[: len(_MARK)] = ord(" ")
         if lines := beginning.count(b"\n"):
             # The next one is as long as it may be, if its lines are as long as here.
-            self._wanted = min(self.block_bytes, MOST_LINES * len(beginning) // lines)
+            most = max(self.fitting, _FIRST_BYTES)
+            self._wanted = min(self.block_bytes, most, MOST_LINES * len(beginning) // lines)
 
     def check(self, block: Block) -> None:
         """Refuse what was found in a block if the file did not stay as it was meanwhile."""
@@ -477,23 +499,25 @@ def _has_more(raw: Any) -> bool:
     return bool(poll.poll(0))
 
 
-def _last_line_end(text: np.ndarray, filled: int) -> int:
-    """Where the last whole line ends; 0 if none does."""
-    for stop in range(filled, 0, -_SCANNED_BYTES):
-        start = max(0, stop - _SCANNED_BYTES)
-        at = text[start:stop].tobytes().rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-    return 0
+def _cut(text: np.ndarray, size: int) -> Iterator[tuple[int, int, bool]]:
+    """Whole lines as blocks: where each begins and ends, and whether it is a long line; an empty one if there
+    is nothing.
 
-
-def _first_line_end(text: np.ndarray, start: int, filled: int) -> int:
-    """Where the first line that ends behind `start` ends; 0 if none does."""
-    for begin in range(start, filled, _SCANNED_BYTES):
-        at = text[begin : min(begin + _SCANNED_BYTES, filled)].tobytes().find(b"\n")
-        if at >= 0:
-            return begin + at + 1
-    return 0
+    A long line has no end in one or more steps of half its length: most steps have one soon.
+    """
+    start, step = 0, LONG_LINE // 2
+    for begin in range(0, size - step + 1, step):
+        if begin < start or first_of(text, b"\n", begin, begin + step) < begin + step:
+            continue
+        first = after_last_of(text, b"\n", start, begin)
+        stop = min(first_of(text, b"\n", begin + step, size) + 1, size)
+        if stop - first > LONG_LINE:
+            if first > start:
+                yield start, first, False
+            yield first, stop, True
+            start = stop
+    if start < size or not size:
+        yield start, size, False
 
 
 def _size(name: str) -> int | None:

@@ -65,6 +65,7 @@ from maxcosine.stream.parsed import (
     read_value,
     skip_blanks,
 )
+from maxcosine.stream.scan import first_of, first_other_than
 from maxcosine.stream.tidy import ascends, has_zeros
 
 _SEPARATORS = rb"[ \t#]"
@@ -118,6 +119,18 @@ def parse(
         parsed.tidy, parsed.squares = True, output.rows.squares[: len(parsed.codes)]
         parsed.n_columns = int(output.state[COLUMNS]) if columns else None
     return parsed
+
+
+def features_of(line: np.ndarray) -> tuple[int, int]:
+    """Where the first token of a line ends, before which it cannot be cut, and where its features do."""
+    stop = first_of(line, b"#", 0, len(line))
+    return first_of(line, b" \t", first_other_than(line, b" \t", 0, stop), stop), stop
+
+
+def read_on(line: np.ndarray, start: int, stop: int, before: bytes) -> bytes:
+    """What to put before the features behind line[start:stop] for them to be read as they are in the line:
+    any label, as that comes first."""
+    return b"0 "
 
 
 @helper

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxcosine.compiled import borrow, helper, inline, kernel
 from maxcosine.engine.arithmetic import square_norm
+from maxcosine.stream.memory import own_pages
 
 NORMALIZE = (None, "l2")
 OUTSIDE = (
@@ -18,7 +19,8 @@ OUTSIDE = (
 """What is wrong with rows that `rows_outside` finds."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 LONG_ROW = 2**18
-"""A row of more values than this is sorted, where others are put in a table that is larger than they are."""
+"""A row of more values than this is sorted, part by part, where others are put in a table that is larger than
+they are."""
 
 
 @inline
@@ -100,6 +102,63 @@ def sort_and_add_up(columns: Any, data: Any, start: Any, stop: Any, end: Any) ->
     return end
 
 
+@inline
+def sort_part(columns: Any, data: Any, n: Any) -> Any:
+    """Let the first n values ascend, each feature once; returns how many there are then."""
+    if ascends(columns, np.uint64(0), n):
+        return n
+    return sort_and_add_up(columns, data, np.uint64(0), n, np.uint64(0))
+
+
+@helper
+def add_part(columns: Any, data: Any, first: Any, end: Any, part: Any, values: Any, n: Any) -> Any:
+    """Add the first n values of a part to a row; both ascend, and so will the row. Returns its end."""
+    one, new, k = np.uint64(1), n, first
+    if end > first and part[0] <= columns[end - one]:
+        for i in range(n):
+            while k < end and columns[k] < part[i]:
+                k += one
+            if k < end and columns[k] == part[i]:
+                data[k] += values[i]
+                new -= one
+    # From the last to the first, so that nothing is overwritten that has not been moved.
+    left, k, to = n, end, end + new
+    while to > k:
+        if k > first and columns[k - one] >= part[left - one]:
+            k -= one
+            if columns[k] == part[left - one]:  # it was added
+                left -= one
+            to -= one
+            columns[to], data[to] = columns[k], data[k]
+        else:
+            left -= one
+            to -= one
+            columns[to], data[to] = part[left], values[left]
+    return end + new
+
+
+@helper
+def add_up_parts(columns: Any, data: Any, start: Any, stop: Any, first: Any) -> Any:
+    """As `add_up`, with the features in ascending order, for a row of any length: parts of LONG_ROW values
+    are added to what was before them, one after another."""
+    part, values = np.empty(LONG_ROW, columns.dtype), np.empty(LONG_ROW, data.dtype)
+    end = first
+    for begin in range(start, stop, np.uint64(LONG_ROW)):
+        n = min(stop - begin, np.uint64(LONG_ROW))
+        for k in range(n):
+            part[k], values[k] = columns[begin + k], data[begin + k]
+        end = add_part(columns, data, first, end, part, values, sort_part(part, values, n))
+    return end
+
+
+@kernel
+def append_part(columns: Any, data: Any, end: int, part: Any, values: Any, n: int) -> Any:
+    """Add a part, which is sorted for it, to a row that ascends up to `end`; returns its new end."""
+    columns, data, part, values = borrow(columns), borrow(data), borrow(part), borrow(values)
+    n = sort_part(part, values, np.uint64(n))
+    return np.int64(add_part(columns, data, np.uint64(0), np.uint64(end), part, values, n))
+
+
 @kernel
 def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool) -> None:
     """Add up the values of a feature that comes twice in a row, drop zeros, and transform, in place.
@@ -115,7 +174,7 @@ def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool
             begin = start
         else:
             if stop - start > np.uint64(LONG_ROW):
-                last = sort_and_add_up(columns, data, start, stop, first)
+                last = add_up_parts(columns, data, start, stop, first)
             else:
                 last = add_up(columns, data, start, stop, table, first)
             begin = first
@@ -149,6 +208,43 @@ def tidied(
     table = np.empty(1 << (2 * longest + 1).bit_length(), np.int64)
     tidy(indptr, columns, data, table, log1p, l2)
     return indptr, columns[: indptr[-1]], data[: indptr[-1]]
+
+
+class LongRow:
+    """A row that comes in pieces, added up as `tidy` does it with a whole one: in parts of LONG_ROW values,
+    wherever pieces end.
+
+    It takes memory for the features that are different, of which there may be `most`, and for one part.
+    """
+
+    def __init__(self, most: int, column_type: Any, dtype: Any) -> None:
+        self._most, self._end, self._n = most, 0, 0
+        self._columns, self._data = own_pages(most + LONG_ROW, column_type), own_pages(most + LONG_ROW, dtype)
+        self._part, self._values = own_pages(LONG_ROW, column_type), own_pages(LONG_ROW, dtype)
+
+    def add(self, columns: np.ndarray, data: np.ndarray) -> bool:
+        """Append a piece; False if there are too many different features."""
+        while len(columns):
+            if self._n == LONG_ROW and not self._add_part():
+                return False
+            taken = min(LONG_ROW - self._n, len(columns))
+            here = slice(self._n, self._n + taken)
+            self._part[here], self._values[here] = columns[:taken], data[:taken]
+            columns, data, self._n = columns[taken:], data[taken:], self._n + taken
+        return True
+
+    def _add_part(self) -> bool:
+        n, self._n = self._n, 0
+        self._end = append_part(self._columns, self._data, self._end, self._part, self._values, n)
+        return self._end <= self._most
+
+    def taken(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The row, to be tidied; None if it has too many different features."""
+        if not self._end:  # not a long one
+            return self._part[: self._n], self._values[: self._n]
+        if not self._add_part():
+            return None
+        return self._columns[: self._end], self._data[: self._end]
 
 
 @kernel

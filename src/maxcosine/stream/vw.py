@@ -48,6 +48,7 @@ from maxcosine.stream.parsed import (
     read_value,
     skip_blanks,
 )
+from maxcosine.stream.scan import after_last_of, first_of
 
 _SEPARATORS = rb"[ \t|]"
 _SHORTEST_FEATURE = len("a ")
@@ -100,6 +101,20 @@ def parse(
         memory=memory or Memory(),
     )
     return output.fill(_read_lines, bits, stop_at_fault=stop_at_fault)
+
+
+def features_of(line: np.ndarray) -> tuple[int, int]:
+    """Where the header of a line ends, before which it cannot be cut, and where its features do."""
+    return min(first_of(line, b"|", 0, len(line)) + 1, len(line)), len(line)
+
+
+def read_on(line: np.ndarray, start: int, stop: int, before: bytes) -> bytes:
+    """What to put before the features behind line[start:stop] for them to be read as they are in the line:
+    the namespace that they are in. If none begins in that part, it is the one that was put before it."""
+    space = after_last_of(line, b"|", start, stop)
+    if space == start:
+        return before
+    return b"|" + line[space : first_of(line, b" \t", space, stop)].tobytes() + b" "
 
 
 @helper

@@ -94,7 +94,7 @@ def _refuse_first(bad: np.ndarray, what: str, numbers: np.ndarray, indptr: np.nd
 def letters_of(names: Any) -> tuple[np.ndarray, np.ndarray]:
     """The letters of names, with room before the first, and where each begins."""
     offsets, letters = texts_of(names)
-    starts = offsets.astype(np.int64) - int(offsets[0])
+    starts = offsets - offsets[0]
     if letters.max(initial=0) >= 0x80:
         letters.tobytes().decode()
         first = letters[starts[:-1][np.diff(starts) > 0]]

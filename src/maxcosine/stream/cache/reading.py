@@ -165,6 +165,12 @@ class _Batch(Record):
         return _Batch(self.rows[span], self.labels, outside, cut=True)
 
 
+def _size_of(batch: _Batch) -> int:
+    """About how many bytes a batch takes."""
+    rows = batch.rows
+    return sum(array.nbytes for array in (rows.columns, rows.data, *(rows.names or ())))
+
+
 class CacheReader:
     """One cache: how it was made, and its batches.
 
@@ -220,7 +226,7 @@ class CacheReader:
             return self._checked(*read, outside)
 
         batches = (self._read(k) for k in range(self._done, self.n_batches))
-        with Ahead(batches, checked, threads, MOST_BYTES, helps=True) as ahead:
+        with Ahead(batches, checked, threads, MOST_BYTES, size=_size_of, helps=True) as ahead:
             try:
                 for batch in ahead:
                     self._done += 1

@@ -73,6 +73,7 @@ class _Batches:
                 self._progress(self.n_examples)
             if not len(rows):  # bad lines only
                 continue
+            rows = _in_one_piece(rows)
             waiting.append(self._batch(rows))
             n_values += len(rows.data)
             if n_values >= VALUES_A_BATCH:
@@ -88,7 +89,7 @@ class _Batches:
     def _batch(self, rows: Rows) -> Any:
         pa = self._pa
         offsets = array_of(pa, rows.indptr).cast(pa.int32())  # refuses what does not fit
-        features = array_of(pa, rows.columns) if rows.names is None else strings_of(pa, *rows.names)
+        features = strings_of(pa, *rows.names) if rows.names else array_of(pa, rows.columns)
         lists = [pa.ListArray.from_arrays(offsets, child) for child in (features, array_of(pa, rows.data))]
         weights = [array_of(pa, np.ones(len(rows)) if rows.weights is None else rows.weights)]
         columns = [self._labels_of(rows.codes), *(weights if self._header.weighted else []), *lists]
@@ -101,3 +102,15 @@ class _Batches:
             letters, starts = np.frombuffer(b"".join(new), np.uint8), np.cumsum([0, *map(len, new)])
             self._labels = pa.concat_arrays([self._labels, strings_of(pa, letters, starts)])
         return self._labels.take(array_of(pa, codes, missing=codes < 0))
+
+
+def _in_one_piece(rows: Rows) -> Rows:
+    """Rows with all of their names: in an Arrow file, a row is all in one batch."""
+    if rows.names is None or isinstance(rows.names, tuple):
+        return rows
+    # Copies, as pieces are read into the same memory.
+    pieces = [(piece.letters.copy(), np.diff(piece.starts), piece.data.copy()) for piece in rows.names]
+    letters, sizes, data = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+    starts = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=starts[1:])
+    return rows.replace(indptr=np.array([0, len(data)]), names=(letters, starts), data=data)
