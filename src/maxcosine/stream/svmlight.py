@@ -122,8 +122,9 @@ def parse(
 
 
 def features_of(line: np.ndarray) -> tuple[int, int]:
-    """Where the first token of a line ends, before which it cannot be cut, and where its features do."""
-    stop = first_of(line, b"#", 0, len(line))
+    """Where the first token of a line ends, before which it cannot be cut, and where a comment has begun, or
+    the line ends."""
+    stop = min(first_of(line, b"#", 0, len(line)) + 1, len(line))
     return first_of(line, b" \t", first_other_than(line, b" \t", 0, stop), stop), stop
 
 
