@@ -23,7 +23,8 @@ class Ahead(Generic[Block, Found]):
     """Threads that read blocks, one at a time, and parse what they have read; iterating gives what they
     found, in the order of the data.
 
-    `blocks` are given with their sizes, in bytes; once they are parsed, the `size` of what was found counts.
+    `blocks` are given with their sizes, in bytes. Once one is parsed, the `size` of what was found counts;
+    until then, that of what was found last, if it is larger.
 
     Nothing is read while more than `most_bytes`, or more blocks than one and one a thread, have been read and
     not been dealt with: what was asked for counts until the next is.
@@ -49,7 +50,7 @@ class Ahead(Generic[Block, Found]):
         self._tasks: deque[_Task[Found]] = deque()
         """In the order of the data."""
         self._most_blocks = threads + 1
-        self._n_blocks, self._bytes = 0, 0
+        self._n_blocks, self._bytes, self._last_size = 0, 0, 0
         self._ended = False
         """There is nothing more to read, or nobody asks any more."""
         # A lock of its own: `with` a condition is Python code, in which Ctrl-C would leave it locked.
@@ -105,8 +106,9 @@ class Ahead(Generic[Block, Found]):
                 finally:
                     del found  # which knows this frame: nothing of the block is kept
             assert found is not None
-            yield found
+            given = [found]
             del found
+            yield given.pop()  # so that nothing here refers to it while others deal with it
             with self._lock:
                 self._n_blocks -= 1
                 self._bytes -= size
@@ -137,6 +139,7 @@ class Ahead(Generic[Block, Found]):
         task = _Task[Found](0 if read is None else read[1], error)
         with self._lock:
             self._reader = None
+            task.size = max(task.size, self._last_size)
             if self._ended:
                 self._blocks.close()
                 return
@@ -161,7 +164,7 @@ class Ahead(Generic[Block, Found]):
             found = raised
         with self._lock:
             self._bytes += size - task.size
-            task.found, task.size = found, size
+            task.found, task.size, self._last_size = found, size, size
             self._changed.notify_all()
 
     def _is_next_found(self) -> bool:

@@ -19,10 +19,8 @@ from maxcosine.stream import svmlight, vw
 from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC, are_caches
 from maxcosine.stream.long_lines import Format, LongLine
-from maxcosine.stream.memory import Memory
 from maxcosine.stream.parsed import (
     MESSAGES,
-    MOST_FEATURES,
     NEWLINE,
     NO_LABEL,
     RETURN,
@@ -47,6 +45,7 @@ DEFAULT_BITS = 20
 """Hashed columns of text features, where nothing else is asked for."""
 MOST_THREADS = 4
 """More are not used unless they are asked for: learning takes as long as parsing in a few."""
+_MOST_BLOCKS = 3  # that may wait when one more is read, if they are full
 LONGEST_QUOTE = 40
 MOST_TOLD = 5
 """Of so many bad lines it is remembered what was wrong."""
@@ -161,7 +160,7 @@ class Stream:
         self.labels: list[str] = []
         """All labels so far, in the order in which they came."""
         self._codes: dict[str, int] = {}
-        self._memory = Memory()
+        self._memory = self.source.memory
         self.index: FeatureIndex | None = None
         """The features so far, if they are exact and chunks were asked for."""
         self.n_examples = 0
@@ -261,13 +260,14 @@ class Stream:
         self, pieces: Iterable[Named], index: FeatureIndex, grow: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One row, whose names come in pieces."""
-        row = LongRow(MOST_FEATURES, np.uint32, self.dtype)
+        # Room for all that a line can have: how many are different was only estimated when it was checked.
+        row = LongRow(LONGEST_LINE // 2, np.uint32, self.dtype)
         for piece in pieces:
             keys, indptr = (piece.letters, piece.starts), np.array([0, len(piece.data)])
             _, slots, data = index.map_rows(indptr, keys, piece.data, grow=grow)
             row.add(slots, data)
         taken = row.taken()
-        assert taken is not None  # they were counted before
+        assert taken is not None
         return np.array([0, len(taken[0])]), *taken
 
     def _normalized(self, rows: Rows, index: FeatureIndex) -> Rows:
@@ -323,7 +323,7 @@ class Stream:
     def _results(self) -> Iterator[Result]:
         """Blocks and what is in them, in order; several are parsed at a time."""
         blocks = self._recognising(self.source.blocks(self.start))
-        most_bytes = (self.threads + 1) * self.source.block_bytes
+        most_bytes = min(self.threads + 1, _MOST_BLOCKS) * self.source.block_bytes
         helps = self.threads == 1 or self.source.total_bytes is not None  # nothing has to be waited for
         with Ahead(
             blocks, self._parse, self.threads, most_bytes, size=lambda result: result.size, helps=helps
@@ -468,9 +468,7 @@ class Stream:
             self.refuse(self._message(block, Fault(0, 0, block.size, 0, _TOO_LONG)))
         has_end = bool(text[-1] == NEWLINE)
         added = b"\n" if block.ends and not has_end else b""
-        if self.bad_lines is not None:
-            self.bad_lines.write(text.tobytes())
-            self.bad_lines.write(added)
+        self._keep_bad(text, added)
         at = self.place
         at = at._replace(bad=at.bad + block.begins, bad_bytes=at.bad_bytes + block.size + len(added))
         if block.ends:
@@ -487,9 +485,14 @@ class Stream:
         """Refuse bad lines, or keep them."""
         for fault in parsed.faults:
             self.refuse(self._message(block, fault))
-            if self.bad_lines is not None:
-                self.bad_lines.write(block.text[fault.start : fault.stop].tobytes())
-                self.bad_lines.write(b"\n")
+            self._keep_bad(block.text[fault.start : fault.stop], b"\n")
+
+    def _keep_bad(self, text: np.ndarray, end: bytes) -> None:
+        """Write a bad line, or a piece of it, where such lines are kept; not all of a long one at a time."""
+        if self.bad_lines is not None:
+            for start in range(0, len(text), BLOCK_BYTES):
+                self.bad_lines.write(text[start : start + BLOCK_BYTES].tobytes())
+            self.bad_lines.write(end)
 
     def refuse(self, message: str) -> None:
         """Stop at a bad line, unless such lines are left out."""

@@ -29,7 +29,7 @@ from maxcosine.stream.rows import Named
 from maxcosine.stream.scan import after_last_of, first_of
 from maxcosine.stream.tidy import LongRow, square_norms
 
-PIECE_BYTES = 1 << 19
+PIECE_BYTES = 1 << 17
 _BLANKS = b" \t"
 _COUNTING = {"bits": 31, "columns": True, "keep_names": False}
 
@@ -82,7 +82,7 @@ class LongLine:
     def features(self) -> Parsed:
         """The row, if it is one, with each feature once; or what is wrong with the line."""
         column_type = np.uint32 if self._options["columns"] else np.uint64
-        row, head = LongRow(MOST_FEATURES, column_type, self._options["dtype"]), None
+        row, head = LongRow(self._most_features, column_type, self._options["dtype"]), None
         offset, n_letters = 0, 0
         for offset, parsed in self.pieces():
             if parsed.faults:
@@ -115,12 +115,16 @@ class LongLine:
             square += float(square_norms(parsed.indptr, parsed.data).sum())
             head = head or _without_features(parsed)
         found = self._without_nul(head)
-        if n_features > MOST_FEATURES and not found.faults:
+        if n_features > self._most_features and not found.faults:
             # Hashed, they can be counted. Then two may be one, and that is no reason to refuse more.
             counted = LongLine(self._text, self._format, **{**self._options, **_COUNTING}).features()
             found = counted if counted.faults else found
         found.squares = np.full(len(found.codes), square)
         return found, n_features
+
+    @property
+    def _most_features(self) -> int:
+        return MOST_FEATURES if np.dtype(self._options["dtype"]) == np.float32 else MOST_FEATURES * 2 // 3
 
     def _without_nul(self, head: Parsed | None) -> Parsed:
         """What was found, unless there is a NUL where nobody looked, in a comment."""

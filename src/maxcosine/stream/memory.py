@@ -15,7 +15,6 @@ _ALONE = sys.getrefcount(_PROBE[0])
 """References to something in a list that nobody else refers to, as `getrefcount` counts them."""
 
 _SMALL = 2**14
-_MOST_BYTES = 2**27  # of address space, of which far less is touched
 
 
 class Memory:
@@ -36,12 +35,9 @@ class Memory:
             return np.empty(n, dtype)
         with self._lock:
             # By their positions: a name for a piece would be one more that refers to it.
-            fitting = [
-                k for k in range(len(self._pieces)) if size <= len(self._pieces[k]) and self._is_free(k)
-            ]
-            if fitting:
-                k = min(fitting, key=lambda k: len(self._pieces[k]))
-            else:
+            sizes = [(len(self._pieces[k]), k) for k in range(len(self._pieces)) if self._is_free(k)]
+            _, k = min((found for found in sizes if size <= found[0] <= 2 * size), default=(0, -1))
+            if k < 0:
                 k = self._add(size + size // 8)  # the next may need more
             return self._pieces[k][:size].view(dtype)
 
@@ -54,11 +50,8 @@ class Memory:
         return sys.getrefcount(self._pieces[k]) == _ALONE
 
     def _add(self, size: int) -> int:
-        """One more piece. What is free is given back if there is much already, or if no piece was so large:
-        lines have become longer, and what is smaller will serve no more."""
-        sizes = [len(piece) for piece in self._pieces]
-        if sum(sizes) + size > _MOST_BYTES or size > max(sizes, default=0):
-            self._give_back()
+        """One more piece. What is free is given back: blocks have changed, and it serves no more."""
+        self._give_back()
         self._pieces.append(own_pages(size, np.uint8))
         return len(self._pieces) - 1
 

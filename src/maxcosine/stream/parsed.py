@@ -47,8 +47,8 @@ FINE = 0
     LONG_NAMES,
 ) = range(1, 18)
 
-MOST_FEATURES = 4_000_000
-"""Different ones that a line may have: half of what fits into the longest one."""
+MOST_FEATURES = 3_000_000
+"""Different ones that a line may have: then they take 24 MB. In double precision, it is two thirds of it."""
 MOST_LETTERS = 1 << 28
 """That the names of a line may have together, each with its namespace."""
 
@@ -68,8 +68,8 @@ MESSAGES = {
     NO_NAME: "the feature has no name; write name:value",
     NO_COLUMN: "the id is too large for a column; hash features (--bits 22), or keep them exactly (--exact)",
     NO_LABEL: "the line has no label; there is nothing to learn from it",
-    MANY_FEATURES: f"the line has more than {MOST_FEATURES:,} different features by here; make several "
-    "examples of it, or hash features to fewer columns (--bits 20)",
+    MANY_FEATURES: f"the line has more than {MOST_FEATURES:,} different features by here, or two thirds of "
+    "that in double precision; make several examples of it, or hash features to fewer columns (--bits 20)",
     LONG_NAMES: f"the names of the line, each with its namespace, take more than {MOST_LETTERS >> 20} MB by "
     "here; give the namespace a shorter name",
 }
@@ -332,7 +332,7 @@ NO_ROOM = -1
 
 MANY = U(2**19)
 """Features after which no more lines are read."""
-LETTERS = 6 << 20
+LETTERS = 4 << 20
 """Of names, that there is room for; or for as many as a block has, if it has more."""
 
 
@@ -393,11 +393,11 @@ def borrow_labels(labels: Any) -> Any:
 
 
 @inline
-def has_room(state: Any, rows: Any, labels: Any, faults: Any) -> Any:
-    """Whether one more line can be read, whatever is in it."""
+def has_room(state: Any, rows: Any, labels: Any, faults: Any, feature: Any) -> Any:
+    """Whether one more line is to be read, after so many features, whatever is in it."""
     return (
         state[ROW] < U(len(rows.codes))
-        and state[FEATURE] < MANY
+        and feature < MANY
         and state[LABEL] < U(len(labels.hashes))
         and state[FAULT] < U(len(faults))
     )

@@ -38,7 +38,7 @@ _MARK = b"\xef\xbb\xbf"  # of the byte order, which some editors write at the be
 _CHECKED_BYTES = 65536
 _SCANNED_BYTES = 65536
 _FIRST_BYTES = 1 << 18  # of all blocks the first: it tells how long lines are, and learning begins soon
-_FEW_BYTES = 1 << 18  # rather read than mapped, at the end of a file
+_FEW_BYTES = 1 << 18  # rather read than mapped, at the end of a file; or read at a time
 _BEGIN_ANEW = "it is not the file it was, begin anew when it is whole"
 
 
@@ -135,7 +135,8 @@ class Source:
         """Bytes that the next block is to have."""
         self.fitting = block_bytes
         """Bytes that it should not exceed: whoever parses blocks says so."""
-        self._memory = Memory()
+        self.memory = Memory()
+        """For blocks, and for what is found in them."""
         self._reader: Any = None
         self._lines_before: dict[int, int] = {}
         self._before = 0
@@ -225,12 +226,17 @@ class Source:
 
     def _read(self, number: int, reader: _Reader, offset: int) -> Iterator[Block]:
         """Blocks of what is read, up to the end."""
-        text, kept = self._memory.empty(self._wanted + PADDING, np.uint8), 0
+        text, kept = self.memory.empty(self._wanted + PADDING, np.uint8), 0
+        scanned = 0  # bytes of a line that goes on
         long = False
         while True:
-            n, ends = reader.fill(text.data[kept:-PADDING][: self.block_bytes])
+            # Of a long line little at a time, so that not much is read of what follows it.
+            wanted = min(_FEW_BYTES, self.block_bytes) if scanned >= LONG_LINE else self.block_bytes
+            n, ends = reader.fill(text.data[kept:-PADDING][:wanted])
             filled, begins = kept + n, not long
-            size = filled if ends else after_last_of(text, b"\n", 0, filled)
+            size = filled if ends else after_last_of(text, b"\n", scanned, filled)
+            if size == scanned:
+                size = 0
             long = long or filled > LONGEST_LINE
             if long:
                 # Only the first line can be too long: two blocks are no longer than a line may be, and what
@@ -243,14 +249,14 @@ class Source:
             else:
                 is_piece = False
             if not size and not ends:
-                kept = filled
+                kept = scanned = filled
                 if kept + self.block_bytes + PADDING > len(text):
                     # Room up to where a line is too long.
-                    self._memory.give_back()
                     longer = own_pages(LONGEST_LINE + 2 * self.block_bytes + PADDING, np.uint8)
                     longer[:kept] = text[:kept]
                     text = longer
                     del longer
+                    self.memory.give_back()
                 continue
             rest = text[size:filled].copy()
             text[size : size + PADDING] = 0
@@ -272,7 +278,8 @@ class Source:
             offset += size
             del text  # before there is another one
             kept = len(rest)
-            text = self._memory.empty(kept + self._wanted + PADDING, np.uint8)
+            scanned = 0 if is_piece else kept
+            text = self.memory.empty(kept + self._wanted + PADDING, np.uint8)
             text[:kept] = rest
 
     def _look_at(self, text: np.ndarray, size: int, offset: int) -> None:

@@ -306,7 +306,7 @@ def _read_lines(
     text, state, ids, data, faults = borrow(text), borrow(state), borrow(ids), borrow(data), borrow(faults)
     rows, labels, marks = borrow_rows(rows), borrow_labels(labels), borrow_marks(marks)
     p, feature, stopped = state[AT], state[FEATURE], False
-    while p < n and has_room(state, rows, labels, faults) and not stopped:
+    while p < n and has_room(state, rows, labels, faults, feature) and not stopped:
         start, label = p, skip_blanks(text, p)
         label_stop, key, high = read_token(text, label, n, COLONS, HASHES, U(0))
         is_row = label_stop > label or text[label_stop] == COLON

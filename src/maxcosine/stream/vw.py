@@ -272,7 +272,7 @@ def _read_lines(
     names = Names(borrow(names.letters), borrow(names.starts))
     spans = np.empty((_MOST_TOKENS, 2), np.uint64)
     p, feature, letter, stopped = state[AT], state[FEATURE], state[LETTER], False
-    while p < n and has_room(state, rows, labels, faults) and not stopped:
+    while p < n and has_room(state, rows, labels, faults, feature) and not stopped:
         start, stop, letter_stop, weight, wrong, code = p, feature, letter, 1.0, p, FINE
         p, key, count = _read_header(text, p, n, spans)
         tag, tag_stop = _find_tag(text, p, spans, count)
