@@ -234,9 +234,10 @@ class Source:
             wanted = min(_FEW_BYTES, self.block_bytes) if scanned >= LONG_LINE else self.block_bytes
             n, ends = reader.fill(text.data[kept:-PADDING][:wanted])
             filled, begins = kept + n, not long
-            size = filled if ends else after_last_of(text, b"\n", scanned, filled)
-            if size == scanned:
-                size = 0
+            size = filled
+            if not ends:
+                size = after_last_of(text, b"\n", scanned, filled)
+                size = 0 if size == scanned else size
             long = long or filled > LONGEST_LINE
             if long:
                 # Only the first line can be too long: two blocks are no longer than a line may be, and what
