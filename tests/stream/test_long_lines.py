@@ -227,7 +227,7 @@ def test_the_number_of_different_features_of_a_line_has_a_limit(tmp_path, monkey
             assert stream.n_bad == 1
             assert f"{name}:3:" in stream.first_bad[0]
             assert "different features" in stream.first_bad[0]
-        with pytest.raises(StreamError, match="different features by here.*; make several examples"):
+        with pytest.raises(StreamError, match=r"different features by here.*; make several examples"):
             list(Stream(path, exact=True))
 
 
