@@ -47,8 +47,9 @@ FINE = 0
     LONG_NAMES,
 ) = range(1, 18)
 
-MOST_FEATURES = 3_000_000
-"""Different ones that a line may have: then they take 24 MB. In double precision, it is two thirds of it."""
+MOST_FEATURES = 3_500_000
+"""Different ones that a line may have; all, if each is written with five bytes or more. In double
+precision, it is two thirds of that."""
 MOST_LETTERS = 1 << 28
 """That the names of a line may have together, each with its namespace."""
 
