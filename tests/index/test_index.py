@@ -237,6 +237,19 @@ def test_slots_of_keys_are_found_or_given(kind):
     assert index.keys().tolist() == keys
 
 
+def test_the_names_of_one_index_are_looked_up_in_another():
+    names = ["a" * n + "日" * (n % 3) for n in [5, 0, 8, 16, 17, 3, 7, 1, 40]]
+    index, other = FeatureIndex.of(names, "names"), FeatureIndex.of(names[::-2], "names")
+    letters, starts = index.letters()
+    assert letters.tobytes() == "".join(names).encode()
+    data = np.ones(len(names), np.float32)
+    indptr, slots, _ = other.map_rows(np.arange(len(names) + 1), (letters, starts), data, grow=False)
+    assert np.diff(indptr).tolist() == [1, 0] * 4 + [1]
+    assert slots.tolist() == [4, 3, 2, 1, 0]
+    empty = FeatureIndex("names").letters()
+    assert [array.tolist() for array in empty] == [[], [0]]
+
+
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
 @pytest.mark.parametrize("value_type", [np.float32, np.float64])
 def test_rows_keep_the_type_of_their_values(dtype, value_type):

@@ -5,6 +5,7 @@ It grows with the features seen and never with the largest id. See `FeatureIndex
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,13 +22,14 @@ from maxcosine.index.kernels import (
     OWN,
     SCRATCH_LENGTH,
     SHIFT,
+    TAKEN,
     Table,
     find_ids,
     find_names,
+    join_names,
     map_dict,
     place_ids,
     place_names,
-    spans,
 )
 
 SMALLEST_TABLE = 64
@@ -86,14 +88,20 @@ class FeatureIndex:
         if not self.named:
             ids: np.ndarray = self.table.words[: self.count].copy()
             return ids
-        starts, stops = np.empty((2, self.count), np.int64)
-        spans(self.table, starts, stops)
-        letters = self.table.words.tobytes()
+        joined, starts = self.letters()
+        letters = joined.tobytes()
         names = np.empty(self.count, object)
-        names[:] = [
-            letters[start:stop].decode() for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
-        ]
+        names[:] = [letters[start:stop].decode() for start, stop in itertools.pairwise(starts.tolist())]
         return names
+
+    def letters(self) -> tuple[np.ndarray, np.ndarray]:
+        """The names in the order of their slots, as `map_rows` takes them: their letters one after another,
+        and where each begins, and the last ends."""
+        starts = np.zeros(self.count + 1, np.int64)
+        # Names are read by words of eight bytes, which may begin before one.
+        letters = np.zeros(8 + 8 * int(self.table.numbers[TAKEN]) + 8, np.uint8)[8:]
+        join_names(self.table, letters, starts)
+        return letters[: starts[-1]], starts
 
     def copy(self) -> FeatureIndex:
         twin = FeatureIndex(self.kind)

@@ -30,6 +30,7 @@ from maxcosine.index.native import (
     id_of,
     next_item,
     number_of,
+    put_word,
     text_of,
     word_at,
 )
@@ -441,3 +442,18 @@ def spans(table: Any, starts: Any, stops: Any) -> None:
         starts[slot] = (record + 1) * _WORD
         stops[slot] = starts[slot] + np.int64(table.words[record] & _SIZE)
         record += words_of(table.words[record])
+
+
+@kernel
+def join_names(table: Any, letters: Any, starts: Any) -> None:
+    """Copy the letters of all names, by words, of which the last may have room for more; and write down where
+    each begins, and the last ends."""
+    table, letters, starts = borrow_all(table), borrow(letters), borrow(starts)
+    record = 0
+    for slot in range(len(starts) - 1):
+        header = table.words[record]
+        target = letters.ctypes.data + starts[slot]
+        for word in range(1, words_of(header)):
+            put_word(np.uint64(target + (word - 1) * _WORD), table.words[record + word])
+        starts[slot + 1] = starts[slot] + np.int64(header & _SIZE)
+        record += words_of(header)

@@ -275,7 +275,7 @@ class Stream:
         own = FeatureIndex("names")
         whole = self.mapped(rows, own)
         indptr, slots, _ = index.map_rows(
-            np.arange(len(own) + 1), own.keys().tolist(), np.ones(len(own), np.float32), grow=False
+            np.arange(len(own) + 1), own.letters(), np.ones(len(own), np.float32), grow=False
         )
         known = np.diff(indptr).astype(bool)
         slot_of = np.zeros(len(own), np.uint32)
