@@ -16,10 +16,12 @@ from typer.testing import CliRunner
 from maxcosine import MCPClassifier, model_file
 from maxcosine.cli import app
 from maxcosine.compiled import JIT_ENABLED
+from maxcosine.index import FeatureIndex
 from maxcosine.rules import RULES
-from maxcosine.stream.cache import is_cache, writing
+from maxcosine.stream import long_lines, source
+from maxcosine.stream.cache import is_cache, reader, writing
 from maxcosine.stream.cache.header import KEY
-from maxcosine.stream.cache.reading import CacheReader
+from maxcosine.stream.cache.reader import CacheReader
 from maxcosine.stream.cache.writing import write
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import Settings, StreamLearner
@@ -51,13 +53,17 @@ def lines_of(format, n=N):
             yield f"{label}{weight} |ä" + "".join(f" n{i}:{v}" for i, v in zip(ids, values, strict=True))
 
 
+def written(name, folder, n=N):
+    """A file of text, and options of a stream."""
+    format, options = WAYS[name]
+    path = folder / f"text.{format}"
+    path.write_text("".join(f"{line}\n" for line in lines_of(format, n)))
+    return path, options
+
+
 @pytest.fixture(params=WAYS)
 def way(request, tmp_path):
-    """A file of text, and options of a stream."""
-    format, options = WAYS[request.param]
-    path = tmp_path / f"text.{format}"
-    path.write_text("".join(f"{line}\n" for line in lines_of(format)))
-    return path, options
+    return written(request.param, tmp_path)
 
 
 def content(stream):
@@ -65,15 +71,30 @@ def content(stream):
     found = []
     for rows in stream.rows():
         for k in range(len(rows)):
-            a, b = rows.indptr[k], rows.indptr[k + 1]
-            if rows.names is None:
-                features = rows.columns[a:b].tolist()
-            else:
-                letters, starts = rows.names
-                features = [letters[i:j].tobytes() for i, j in itertools.pairwise(starts[a : b + 1].tolist())]
+            parts = [rows[k : k + 1].features] if rows.pieces is None else rows.pieces
+            features, values = [], b""
+            for letters, starts, columns, data in parts:
+                names = [letters[i:j].tobytes() for i, j in itertools.pairwise(starts.tolist())]
+                features += columns.tolist() if rows.names is None else names
+                values += data.tobytes()
             label = stream.labels[rows.codes[k]] if rows.codes[k] >= 0 else None
             weight = 1.0 if rows.weights is None else rows.weights[k]
-            found.append((label, weight, features, rows.data[a:b].tobytes()))
+            found.append((label, weight, features, values))
+    return found
+
+
+def scored(stream):
+    """The rows over an index that knows half of the features, and may not learn."""
+    index, found = None, []
+    for rows in stream.rows():
+        if index is None:
+            names = [f"ä^n{k}" for k in range(0, 300, 2)]
+            index = FeatureIndex.of(*((range(150), "ids") if rows.names is None else (names, "names")))
+        if not len(rows):
+            continue
+        rows = stream.mapped(rows, index, grow=False)
+        ends = rows.indptr.tolist()
+        found += [(rows.columns[i:j].tolist(), rows.data[i:j].tobytes()) for i, j in itertools.pairwise(ends)]
     return found
 
 
@@ -228,7 +249,7 @@ def test_weights_are_there_if_the_data_may_have_them(tmp_path):
     assert pa.ipc.open_file(tmp_path / "cache").read_all()["weight"].to_pylist() == [1, 1]
     assert next(Stream(tmp_path / "cache").rows()).weights is None
     write(Stream(tmp_path / "plain.svm"), tmp_path / "cache")
-    assert pa.ipc.open_file(tmp_path / "cache").schema.names == ["label", "columns", "values"]
+    assert pa.ipc.open_file(tmp_path / "cache").schema.names == ["label", "columns", "values", "goes_on"]
 
 
 def test_others_read_it_too(tmp_path):
@@ -238,8 +259,8 @@ def test_others_read_it_too(tmp_path):
     write(Stream(tmp_path / "a.vw", exact=True), tmp_path / "names.arrow")
     with pa.ipc.open_file(tmp_path / "ids.arrow") as file:
         assert file.read_all().to_pylist() == [
-            {"label": "1", "ids": [3, 2**64 - 1], "values": [1, 2]},
-            {"label": "-1", "ids": [5], "values": [0.5]},
+            {"label": "1", "ids": [3, 2**64 - 1], "values": [1, 2], "goes_on": False},
+            {"label": "-1", "ids": [5], "values": [0.5], "goes_on": False},
         ]
         assert json.loads(file.schema.metadata[KEY]) == {
             "version": 1,
@@ -254,9 +275,149 @@ def test_others_read_it_too(tmp_path):
         }
     polars = pytest.importorskip("polars")
     assert polars.read_ipc(tmp_path / "names.arrow").to_dicts() == [
-        {"label": "spam", "weight": 2, "names": ["w^free", "w^win"], "values": [2, 6]},
-        {"label": None, "weight": 1, "names": ["ä"], "values": [1]},
+        {"label": "spam", "weight": 2, "names": ["w^free", "w^win"], "values": [2, 6], "goes_on": False},
+        {"label": None, "weight": 1, "names": ["ä"], "values": [1], "goes_on": False},
     ]
+
+
+# Examples in parts
+
+
+FEW = 50
+
+
+@pytest.fixture(params=WAYS)
+def few(request, tmp_path):
+    return written(request.param, tmp_path, FEW)
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    """Lines of more than 20 bytes are long ones, and an example of more than 5 values has parts."""
+    monkeypatch.setattr(source, "LONG_LINE", 20)
+    monkeypatch.setattr(long_lines, "PIECE_BYTES", 11)
+    monkeypatch.setattr(writing, "VALUES_A_BATCH", 5)
+    monkeypatch.setattr(writing, "LETTERS_A_BATCH", 12)
+    monkeypatch.setattr(writing, "LETTERS_A_ROW", 25)
+
+
+@pytest.mark.parametrize("block_bytes", [100, 1 << 20])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_examples_in_parts_are_those_of_text(few, tmp_path, request, block_bytes, threads):
+    path, options = few
+    expected = content(Stream(path, **options))
+    request.getfixturevalue("in_parts")
+    n = write(Stream(path, block_bytes=block_bytes, threads=threads, **options), tmp_path / "cache")
+    assert n == FEW
+    stream = Stream(tmp_path / "cache", threads=threads)
+    assert content(stream) == expected
+    assert (stream.n_examples, stream.place) == (FEW, Place(1))
+    assert stream.source.read_bytes == stream.source.total_bytes
+    with pa.ipc.open_file(tmp_path / "cache") as file:
+        batches = [file.get_batch(k) for k in range(file.num_record_batches)]
+    assert all(len(batch.column("values").values) <= 5 for batch in batches)
+    parts = [batch for batch in batches if any(batch.column("goes_on").to_pylist())]
+    assert len(parts) > FEW / 2
+    assert all(len(part) == 1 for part in parts)
+    assert len(batches[-1]) == 0
+    write(Stream([tmp_path / "cache"] * 2), tmp_path / "joined")
+    assert content(Stream(tmp_path / "joined")) == expected + expected
+
+
+def test_models_from_examples_in_parts_are_the_same_to_the_bit(few, in_parts, tmp_path):
+    path, options = few
+    write(Stream(path, **options), tmp_path / "cache")
+    settings = {"dtype": options.get("dtype", "float32"), "average": True}
+    text = learnt((Stream(path, **options) for _ in range(2)), tmp_path / "model", **settings)
+    cached = learnt((Stream(tmp_path / "cache") for _ in range(2)), tmp_path / "model", **settings)
+    assert text == cached
+
+
+@pytest.mark.parametrize("name", ["ids", "names"])
+def test_scores_of_examples_in_parts_are_the_same_to_the_bit(in_parts, tmp_path, name):
+    path, options = written(name, tmp_path, FEW)
+    write(Stream(path, **options), tmp_path / "cache")
+    text = scored(Stream(path, **options))
+    assert scored(Stream(tmp_path / "cache")) == text
+    assert len(text) == FEW
+    assert any(columns for columns, _ in text)
+
+
+def test_goes_on_between_examples_in_parts(few, in_parts, tmp_path):
+    path, options = few
+    write(Stream(path, **options), tmp_path / "cache")
+    everything = content(Stream(tmp_path / "cache"))
+    for line in range(0, FEW + 1, 7):
+        stream = Stream(tmp_path / "cache", start=Place(line=line))
+        assert content(stream) == everything[line:]
+    n = 0
+    for rows in Stream(tmp_path / "cache").rows():
+        for k in range(len(rows)):
+            assert rows.ends.start(k) == Place(line=n)
+            n += 1
+    assert n == FEW
+
+
+def test_bad_examples_in_parts(in_parts, tmp_path):
+    text = "a | x y z xx yy zz xxx\n| z zz x xx y yy zz\nb | x y z xx y:1e30 z zz\nb | x\n"
+    (tmp_path / "text.vw").write_text(text)
+    for options in ({"exact": True}, {"bits": 9}):
+        write(Stream(tmp_path / "text.vw", **options), tmp_path / "cache")
+        skipping = Stream(tmp_path / "cache", labelled=True, limits=(1e-9, 1e9), on_bad="skip", threads=1)
+        assert [label for label, *_ in content(skipping)] == ["a", "b"]
+        assert [message.split(": ")[1] for message in skipping.first_bad] == ["example 2", "example 3"]
+
+
+def test_names_of_more_letters_than_a_batch(in_parts, tmp_path):
+    (tmp_path / "text.vw").write_text(f"a | b {'c' * 99}:2 {'d' * 12} e:3 {'f' * 13}:-1\nb |{'g' * 50} h\n")
+    expected = content(Stream(tmp_path / "text.vw", exact=True, threads=1))
+    write(Stream(tmp_path / "text.vw", exact=True), tmp_path / "cache")
+    assert content(Stream(tmp_path / "cache")) == expected
+    names = [b"b", b"c" * 99, b"d" * 12, b"e", b"f" * 13], [b"g" * 50 + b"^h"]
+    assert [features for _, _, features, _ in expected] == list(names)
+
+
+def test_parts_that_make_no_sense(in_parts, tmp_path, monkeypatch):
+    (tmp_path / "text.vw").write_text("a | a b c d e f g h i j k l m\nb | x\n")
+    cache = tmp_path / "cache"
+    write(Stream(tmp_path / "text.vw", exact=True), cache)
+    with pa.ipc.open_file(cache) as file:
+        schema, batches = file.schema, [file.get_batch(k) for k in range(file.num_record_batches)]
+    assert [batch.column("goes_on").to_pylist() for batch in batches] == [[True]] * 3 + [[False], [False], []]
+
+    def refuses_all(message, *found):
+        with pa.ipc.new_file(cache, schema) as file:
+            for batch in found:
+                file.write_batch(batch)
+        refuses(cache, message)
+
+    *parts, last, other, end = batches
+    refuses_all("example 1: the example goes on, and there is nothing more", *parts)
+    refuses_all("example 2: the example goes on, and there is nothing more", other, *parts)
+    refuses_all("example 1: the example goes on, and what follows is not one part of it", *parts, end)
+    refuses_all("example 1: the last part of the example has features", *parts, other)
+    both = pa.Table.from_batches([parts[0], last]).combine_chunks().to_batches()[0]
+    refuses_all("example 1: an example that goes on is not alone in its batch", both, *batches)
+    nothing = last.set_column(4, schema.field(4), pa.array([None], pa.bool_()))
+    refuses_all(r"example 1: something is missing \(null\) in goes_on", nothing)
+    monkeypatch.setattr(reader, "MOST_VALUES", 12)
+    refuses_all("example 1: the example has more than 12 values", *batches)
+
+
+def test_parts_that_change_before_they_are_read(in_parts, tmp_path):
+    for name, letter in (("one", "a"), ("other", "b")):
+        (tmp_path / "text.vw").write_text(f"1 | {' '.join(f'{letter}{k}' for k in range(20))}\n")
+        write(Stream(tmp_path / "text.vw", exact=True), tmp_path / name)
+    (rows,) = Stream(tmp_path / "one").rows()
+    assert sum(len(piece.data) for piece in rows.pieces) == 20
+    whole = (tmp_path / "one").read_bytes()
+    at = whole.index(b"a7")
+    (tmp_path / "one").write_bytes(whole[:at] + b"b" + whole[at + 1 :])
+    with pytest.raises(StreamError, match=r"one: the checksum of batch .* is not as written"):
+        list(rows.pieces)
+    (tmp_path / "one").unlink()
+    with pytest.raises(StreamError, match="No such file"):
+        list(rows.pieces)
 
 
 # What goes wrong
@@ -393,14 +554,18 @@ def test_every_cut_is_noticed(small):
 
 
 @pytest.mark.parametrize("options", [{"bits": 8}, {"exact": True}])
-def test_no_damage_ends_the_process(tmp_path, options):
+@pytest.mark.parametrize("parts", [False, True])
+def test_no_damage_ends_the_process(tmp_path, options, parts, request):
     """A bit that is wrong is an error that says so, unless it is one that nobody reads."""
-    (tmp_path / "text.vw").write_text("".join(f"{line}\n" for line in lines_of("vw", 30)))
+    if parts:
+        request.getfixturevalue("in_parts")
+    n_lines, n_times = (12, 150) if parts else (30, 600)
+    (tmp_path / "text.vw").write_text("".join(f"{line}\n" for line in lines_of("vw", n_lines)))
     write(Stream(tmp_path / "text.vw", **options), tmp_path / "cache")
     expected = content(Stream(tmp_path / "cache"))
     whole, rng = (tmp_path / "cache").read_bytes(), np.random.default_rng(0)
     found = 0
-    for _ in range(600):
+    for _ in range(n_times):
         broken = bytearray(whole)
         broken[rng.integers(len(whole))] ^= 1 << rng.integers(0, 8)
         (tmp_path / "cache").write_bytes(broken)
@@ -408,7 +573,7 @@ def test_no_damage_ends_the_process(tmp_path, options):
             assert content(Stream(tmp_path / "cache", format="cache", threads=1)) == expected
         except StreamError:
             found += 1
-    assert found > 300
+    assert found > n_times / 2
 
 
 def test_without_pyarrow(tmp_path, small, monkeypatch):

@@ -28,6 +28,7 @@ from maxcosine.index.kernels import (
     find_names,
     join_names,
     map_dict,
+    name_keys,
     place_ids,
     place_names,
 )
@@ -127,10 +128,23 @@ class FeatureIndex:
         """
         slots = self._find(keys, data, grow=grow)
         if slots.min(initial=0) == EMPTY:
-            kept = slots != EMPTY
-            indptr = np.searchsorted(np.flatnonzero(kept), indptr)
-            slots, data = slots[kept], data[kept]
+            indptr, slots, data = some_values(slots != EMPTY, indptr, slots, data)
         return indptr, slots.view(np.uint32), data
+
+    def map_all(
+        self, indptr: np.ndarray, names: tuple[np.ndarray, np.ndarray], data: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `map_rows` for an index that does not grow, with 64 bits for a slot; and with the unknown names,
+        by a hash of 63 bits and UNKNOWN.
+
+        Two names of one hash are taken for one: among a million, the chance of that is 1 in 20 million.
+        """
+        letters, starts = names
+        slots = self._find(names, data, grow=False)
+        keys = np.empty(len(slots), np.uint64)
+        name_keys(letters.ctypes.data, starts, slots, keys)
+        kept = data != 0.0
+        return (indptr, keys, data) if kept.all() else some_values(kept, indptr, keys, data)
 
     def _find(self, keys: Any, data: np.ndarray, *, grow: bool) -> np.ndarray:
         """The slots of the keys of these values, EMPTY where unknown, and where the value is 0."""
@@ -210,6 +224,13 @@ class FeatureIndex:
         most = int(FULLEST * n_places)
         if not self.named and len(self.table.words) < most < SMALL:
             self._lengthen(most)
+
+
+def some_values(
+    kept: np.ndarray, indptr: np.ndarray, features: np.ndarray, data: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CSR arrays with some of their values."""
+    return np.searchsorted(np.flatnonzero(kept), indptr), features[kept], data[kept]
 
 
 _ENTRIES: dict[np.dtype, Any] = {}

@@ -42,6 +42,9 @@ OWN = 2**30
 BLOCK = 1024
 FULLEST = 0.75
 
+# The least of the keys by which names are known that have no slot.
+UNKNOWN = np.uint64(2**63)
+
 # What ended the mapping of a dict.
 FINISHED, FULL, BAD_KEY, BAD_VALUE = 0, 1, 2, 3
 
@@ -297,6 +300,17 @@ def find_names(
             return k, count
         slots[k] = slot
     return len(slots), count
+
+
+@kernel
+def name_keys(letters: int, starts: Any, slots: Any, keys: Any) -> None:
+    """The slots of names; of those that have none, their hashes, from UNKNOWN on."""
+    starts, slots, keys = borrow(starts), borrow(slots), borrow(keys)
+    for k in range(len(slots)):
+        if slots[k] == EMPTY:
+            keys[k] = hash_name(letters + starts[k], starts[k + 1] - starts[k]) | UNKNOWN
+        else:
+            keys[k] = np.uint64(slots[k])
 
 
 @inline

@@ -7,7 +7,7 @@ order of the data, whatever the number of threads and the size of the blocks.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,19 +19,22 @@ from maxcosine.stream import svmlight, vw
 from maxcosine.stream.ahead import Ahead
 from maxcosine.stream.cache import MAGIC, are_caches
 from maxcosine.stream.long_lines import Format, LongLine
+from maxcosine.stream.memory import own_pages
 from maxcosine.stream.parsed import (
     MESSAGES,
     NEWLINE,
     NO_LABEL,
+    PADDING,
     RETURN,
     Fault,
     Parsed,
     bytes_that_fit,
 )
-from maxcosine.stream.rows import Named, Rows, n_columns
+from maxcosine.stream.rows import NO_NAMES, Named, Rows, n_columns
 from maxcosine.stream.scan import first_of
+from maxcosine.stream.slots import mapped
 from maxcosine.stream.source import BLOCK_BYTES, LONGEST_LINE, Block, Place, Source, Span, StreamError
-from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, LongRow, rows_outside, square_norms, tidied
+from maxcosine.stream.tidy import NORMALIZE, OUTSIDE, rows_outside, square_norms, tidied
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -244,49 +247,7 @@ class Stream:
 
     def mapped(self, rows: Rows, index: FeatureIndex, *, grow: bool = True) -> Rows:
         """The rows with slots of an index for columns."""
-        if rows.names is not None and self.normalize and not grow:
-            return self._normalized(rows, index)
-        if rows.names is None or isinstance(rows.names, tuple):
-            keys: Any = rows.columns if rows.names is None else rows.names
-            indptr, slots, data = index.map_rows(rows.indptr, keys, rows.data, grow=grow)
-        else:
-            indptr, slots, data = self._mapped_in_pieces(rows.names, index, grow)
-        if rows.names is not None:
-            # Only now is it seen which names are the same.
-            indptr, slots, data = self._tidied(np.array(indptr), slots, data)
-        return Rows(indptr, slots, None, data, rows.codes, rows.weights, rows.ends)
-
-    def _mapped_in_pieces(
-        self, pieces: Iterable[Named], index: FeatureIndex, grow: bool
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """One row, whose names come in pieces."""
-        # Room for all that a line can have: how many are different was only estimated when it was checked.
-        row = LongRow(LONGEST_LINE // 2, np.uint32, self.dtype)
-        for piece in pieces:
-            keys, indptr = (piece.letters, piece.starts), np.array([0, len(piece.data)])
-            _, slots, data = index.map_rows(indptr, keys, piece.data, grow=grow)
-            row.add(slots, data)
-        taken = row.taken()
-        assert taken is not None
-        return np.array([0, len(taken[0])]), *taken
-
-    def _normalized(self, rows: Rows, index: FeatureIndex) -> Rows:
-        """Rows of unit length, and then without the names that an index does not know."""
-        own = FeatureIndex("names")
-        whole = self.mapped(rows, own)
-        indptr, slots, _ = index.map_rows(
-            np.arange(len(own) + 1), own.letters(), np.ones(len(own), np.float32), grow=False
-        )
-        known = np.diff(indptr).astype(bool)
-        slot_of = np.zeros(len(own), np.uint32)
-        slot_of[known] = slots
-        kept = known[whole.columns]
-        before = np.concatenate([[0], np.cumsum(kept)])
-        return whole.replace(
-            indptr=before[whole.indptr],
-            columns=slot_of[whole.columns[kept]],
-            data=whole.data[kept],
-        )
+        return mapped(rows, index, grow=grow, log1p=self.log1p, l2=self.normalize == "l2")
 
     def rows(self) -> Iterator[Rows]:
         """All examples in order, as many at a time as a block holds."""
@@ -310,7 +271,8 @@ class Stream:
                     rows = self._pass_over(block)
                 else:
                     if parsed is None:
-                        block, parsed = self._parse_long(block, format)
+                        block = self._own(block)
+                        parsed = self._parse_long(block, format)
                     self._report(block, parsed)
                     rows = self._numbered(block, parsed)
                     self.place = rows.ends.last
@@ -379,13 +341,19 @@ class Stream:
             "memory": self._memory,
         }
 
-    def _parse_long(self, block: Block, format: str) -> tuple[Block, Parsed]:
+    def _own(self, block: Block) -> Block:
+        """A block that lies nowhere in a file, which may change, while the block may be parsed twice."""
+        if block.part is None:
+            return block
+        text = own_pages(block.size + PADDING, np.uint8)
+        text[: block.size] = block.text[: block.size]
+        block = block.replace(text=text)
+        self.source.check(block)
+        return block.replace(part=None)
+
+    def _parse_long(self, block: Block, format: str) -> Parsed:
         """Parse a long line, piece by piece, in the memory that all others have left."""
         self._memory.give_back()
-        if block.part is not None:  # a file may change, and the line may be parsed twice
-            block = block.replace(text=block.text[: block.size].copy())
-            self.source.check(block)
-            block = block.replace(part=None)
         line = LongLine(block.text[: block.size], FORMATS[format], **self._parser_options)
         if FORMATS[format].named and not self.bits:
             parsed, n_features = line.names()
@@ -399,7 +367,7 @@ class Stream:
             self._finish(parsed, block)
             if self.keep_names and FORMATS[format].named and len(parsed.codes):
                 parsed.named = line
-        return block, parsed
+        return parsed
 
     def _finish(self, parsed: Parsed, block: Block) -> None:
         """Tidy what was parsed, and leave out what nothing can be learnt from."""
@@ -441,9 +409,11 @@ class Stream:
     def _numbered(self, block: Block, parsed: Parsed) -> Rows:
         """The rows with positions in the labels of the whole stream."""
         here = np.array([*map(self.code_of, parsed.labels), -1], np.int64)
-        names: Any = parsed.pieces
+        names = None
         if parsed.letters is not None and parsed.starts is not None:
             names = parsed.letters, parsed.starts
+        elif parsed.pieces is not None:
+            names = NO_NAMES
         ends = Ends(block.replace(text=block.text[:0].copy()), parsed, self.place)
         codes = here[parsed.codes]
         skipped = np.searchsorted(parsed.row_lines, [fault.line for fault in parsed.faults])
@@ -459,6 +429,7 @@ class Stream:
             parsed.named,
             parsed.squares,
             parsed.n_columns,
+            parsed.pieces,
         )
 
     def _pass_over(self, block: Block) -> Rows:

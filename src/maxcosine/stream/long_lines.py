@@ -51,6 +51,7 @@ class LongLine:
     """A line and how it is parsed; iterating gives its features with their names, piece by piece."""
 
     def __init__(self, text: np.ndarray, format: Format, **options: Any) -> None:
+        """`text`: all of a block, or a part of one."""
         self._text, self._format, self._options = text, format, options
 
     def __iter__(self) -> Iterator[Named]:
@@ -66,16 +67,18 @@ class LongLine:
         start, before, length = 0, b"", PIECE_BYTES
         while start < stop:
             end = _blank_after(text, start, max(start + length, uncut), uncut, stop)
-            piece = np.zeros(len(before) + end - start + PADDING, np.uint8)
-            piece[: len(before)] = np.frombuffer(before, np.uint8)
-            piece[len(before) : -PADDING] = text[start:end]
-            parsed = self._format.parse(piece[:-PADDING], stop_at_fault=True, **self._options)
-            if parsed.n_bytes < len(piece) - PADDING and not parsed.faults:
+            is_whole = not start and end == stop and _zeros_follow(text)
+            piece = text if is_whole else _padded(before, text[start:end])
+            parsed = self._format.parse(piece, stop_at_fault=True, **self._options)
+            n_bytes = len(piece)
+            del piece  # before anything is done with what is in it
+            if parsed.n_bytes < n_bytes and not parsed.faults:
                 length = max(1, length // 2)  # its names are too long
                 continue
             yield start - len(before), parsed
             if parsed.faults:
                 return
+            del parsed  # before the next one is read
             start, before = end, self._format.read_on(text, start, end, before)
             length = min(2 * length, PIECE_BYTES)
 
@@ -146,12 +149,27 @@ class LongLine:
         return found
 
 
+def _zeros_follow(text: np.ndarray) -> bool:
+    """Whether a part of a block has behind it what a block has."""
+    behind = np.lib.stride_tricks.as_strided(text, (len(text) + PADDING,), (1,), writeable=False)[len(text) :]
+    return not behind.any()
+
+
+def _padded(before: bytes, text: np.ndarray) -> np.ndarray:
+    """A text as a block, with something before it."""
+    block = np.zeros(len(before) + len(text) + PADDING, np.uint8)
+    block[: len(before)] = np.frombuffer(before, np.uint8)
+    block[len(before) : -PADDING] = text
+    return block[:-PADDING]
+
+
 def _blank_after(text: np.ndarray, start: int, wanted: int, uncut: int, stop: int) -> int:
-    """Where to end a piece that begins at `start`: behind a blank, about where it is wanted."""
+    """Where to end a piece that begins at `start`: behind a blank, about where it is wanted, or further on if
+    it would be far shorter: few letters are left together with a name of very many."""
     if wanted >= stop:
         return stop
     end = after_last_of(text, _BLANKS, max(start, uncut), wanted)
-    if end > max(start, uncut):
+    if end > max(start, uncut) and end - start > (wanted - start) // 2:
         return end
     return min(first_of(text, _BLANKS, wanted, stop) + 1, stop)
 

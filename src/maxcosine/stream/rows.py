@@ -13,16 +13,20 @@ _NONE = np.empty(0, np.int64)
 
 
 class Named(NamedTuple):
-    """Features with their names."""
+    """Features with their names, if they have any."""
 
     letters: np.ndarray
     """Of all names, one after another."""
     starts: np.ndarray
     """Where each name begins, and the last ends."""
     columns: np.ndarray
-    """Hashed columns as they came, if features are hashed."""
+    """Ids, or hashed columns as they came; nothing if features are known by their names."""
     data: np.ndarray
     """Their values."""
+
+
+NO_NAMES = np.empty(0, np.uint8), np.zeros(1, np.int32)
+"""Their letters, and where they begin."""
 
 
 class Rows(Record):
@@ -32,9 +36,8 @@ class Rows(Record):
     columns: np.ndarray
     """uint32: column numbers or hashed columns; uint64: ids for an index. Each once in a row, in any
     order."""
-    names: tuple[np.ndarray, np.ndarray] | Iterable[Named] | None
-    """Instead of columns: the letters of all names, and where each begins. If there is one row, and a long
-    one, it may be in pieces, which are read when somebody asks for them; then it has no data here."""
+    names: tuple[np.ndarray, np.ndarray] | None
+    """Instead of columns: the letters of all names, and where each begins."""
     data: np.ndarray
     codes: np.ndarray
     """Positions in the stream's labels; -1 for a row without one."""
@@ -49,9 +52,18 @@ class Rows(Record):
     """The square norm of each row, if it is known."""
     n_columns: int | None = None
     """One more than the highest column, if it is known."""
+    pieces: Iterable[Named] | None = None
+    """The features of a long row, if it is the only one: they are read when somebody asks for them, and are
+    not here. Ids come once in all pieces, names as they came."""
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    @property
+    def features(self) -> Named:
+        """The features of all rows."""
+        letters, starts = NO_NAMES if self.names is None else self.names
+        return Named(letters, starts, self.columns, self.data)
 
     def __getitem__(self, span: slice) -> Rows:
         """Some of the rows, one after another."""
@@ -60,7 +72,7 @@ class Rows(Record):
             return self
         values = slice(self.indptr[start], self.indptr[stop])
         names = self.names
-        if isinstance(names, tuple):
+        if names is not None:
             letters, starts = names
             names = letters, starts[values.start : values.stop + 1]
         return Rows(
@@ -88,7 +100,7 @@ def taken(rows: Rows, kept: np.ndarray) -> Rows:
     sizes = np.diff(rows.indptr)
     by_value = np.repeat(kept, sizes)
     names = rows.names
-    if isinstance(names, tuple):
+    if names is not None:
         letters, starts = names
         begins, lengths = starts[:-1][by_value], np.diff(starts)[by_value]
         ends = np.concatenate([[0], np.cumsum(lengths)])

@@ -235,7 +235,10 @@ class Source:
             n, ends = reader.fill(text.data[kept:-PADDING][:wanted])
             filled, begins = kept + n, not long
             size = filled
-            if not ends:
+            if scanned >= LONG_LINE:  # it is the last of its block, with nothing behind it
+                size = first_of(text, b"\n", scanned, filled) + 1
+                size = size if size <= filled else filled if ends else 0
+            elif not ends:
                 size = after_last_of(text, b"\n", scanned, filled)
                 size = 0 if size == scanned else size
             long = long or filled > LONGEST_LINE
@@ -278,8 +281,7 @@ class Source:
                 return
             offset += size
             del text  # before there is another one
-            kept = len(rest)
-            scanned = 0 if is_piece else kept
+            kept, scanned = len(rest), 0 if is_piece or scanned >= LONG_LINE else len(rest)
             text = self.memory.empty(kept + self._wanted + PADDING, np.uint8)
             text[:kept] = rest
 

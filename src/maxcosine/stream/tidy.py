@@ -17,6 +17,7 @@ OUTSIDE = (
     "--normalize l2 or --log1p"
 )
 """What is wrong with rows that `rows_outside` finds."""
+_NOTHING = np.empty(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 LONG_ROW = 2**18
 """A row of more values than this is sorted, part by part, where others are put in a table that is larger than
@@ -160,12 +161,14 @@ def append_part(columns: Any, data: Any, end: int, part: Any, values: Any, n: in
 
 
 @kernel
-def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool) -> None:
+def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool, beside: Any) -> None:
     """Add up the values of a feature that comes twice in a row, drop zeros, and transform, in place.
 
     `table`, int64, has room for twice the longest row that is not a long one, and for a power of two.
+    `beside`: of each row, the square norm of what else counts for its length; or nothing.
     """
     indptr, columns, data, table = borrow(indptr), borrow(columns), borrow(data), borrow(table)
+    beside = borrow(beside)
     start, end = np.uint64(indptr[0]), np.uint64(0)
     for row in range(len(indptr) - 1):
         stop, first = np.uint64(indptr[row + 1]), end
@@ -188,7 +191,7 @@ def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool
             for k in range(first, end):
                 data[k] = math.copysign(math.log1p(abs(np.float64(data[k]))), data[k])
         if l2:
-            square = 0.0
+            square = beside[row] if len(beside) > 0 else 0.0
             for k in range(first, end):
                 square += np.float64(data[k]) * np.float64(data[k])
             if square > 0.0:
@@ -201,12 +204,18 @@ def tidy(indptr: Any, columns: Any, data: Any, table: Any, log1p: bool, l2: bool
 
 
 def tidied(
-    indptr: np.ndarray, columns: np.ndarray, data: np.ndarray, *, log1p: bool, l2: bool
+    indptr: np.ndarray,
+    columns: np.ndarray,
+    data: np.ndarray,
+    *,
+    log1p: bool,
+    l2: bool,
+    beside: np.ndarray = _NOTHING,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rows, tidied in place."""
     longest = min(int(np.diff(indptr).max(initial=0)), LONG_ROW)
     table = np.empty(1 << (2 * longest + 1).bit_length(), np.int64)
-    tidy(indptr, columns, data, table, log1p, l2)
+    tidy(indptr, columns, data, table, log1p, l2, beside)
     return indptr, columns[: indptr[-1]], data[: indptr[-1]]
 
 
@@ -244,6 +253,22 @@ class LongRow:
             return self._part[: self._n], self._values[: self._n]
         if not self._add_part():
             return None
+        return self._columns[: self._end], self._data[: self._end]
+
+
+class Appended:
+    """A row that comes in pieces, in which each feature comes once."""
+
+    def __init__(self, most: int, column_type: Any, dtype: Any) -> None:
+        self._columns, self._data, self._end = own_pages(most, column_type), own_pages(most, dtype), 0
+
+    def add(self, columns: np.ndarray, data: np.ndarray) -> None:
+        """Append a piece."""
+        here = slice(self._end, self._end + len(columns))
+        self._columns[here], self._data[here], self._end = columns, data, here.stop
+
+    def taken(self) -> tuple[np.ndarray, np.ndarray]:
+        """The row."""
         return self._columns[: self._end], self._data[: self._end]
 
 

@@ -5,12 +5,17 @@ A record batch holds rows in their order. Its columns are
 - label: utf8, null for none; not a dictionary, as one that grows while it is written few can read;
 - weight: float64, not there for data that have no weights;
 - columns: list<uint32>, or ids: list<uint64>, or names: list<utf8>: the features, by what they are known by;
-- values: list<float32> or list<float64>, as long.
+- values: list<float32> or list<float64>, as long;
+- goes_on: bool, whether the row is only a part of an example, which goes on with the next row.
+
+Batches end where they have 2^19 values or 2 MB of names, so that reading takes little memory. A long example
+is in parts: each is a batch of its own with the label and the weight of the example, and goes on; a last one,
+which does not, has no features. The last batch of a file is empty.
 
 What else there is to know is JSON in the schema's metadata, under "maxcosine": see `header`. Columns and ids
-come once in a row, their values not 0 and transformed as asked for. Names are as they came: which of them are
-the same is seen by the index of whoever reads them, and only then can values be added up and transformed.
-The metadata of each batch have a checksum, under "crc32": see `arrow.checksum_of`.
+come once in an example, their values not 0 and transformed as asked for. Names are as they came: which of
+them are the same is seen by the index of whoever reads them, and only then can values be added up and
+transformed. The metadata of each batch have a checksum, under "crc32": see `arrow.checksum_of`.
 """
 
 from __future__ import annotations

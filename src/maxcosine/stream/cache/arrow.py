@@ -31,16 +31,29 @@ def array_of(pa: Any, numbers: np.ndarray, missing: np.ndarray | None = None) ->
     """Numbers for Arrow, without a copy; `pa.array` would import pandas, if it is there."""
     bitmap = None
     if missing is not None and missing.any():
-        bitmap = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+        bitmap = _bits(pa, ~missing)
     buffers = [bitmap, pa.py_buffer(np.ascontiguousarray(numbers))]
     return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), buffers)
 
 
+def flags_for(pa: Any, flags: np.ndarray) -> Any:
+    """Truth values for Arrow."""
+    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, _bits(pa, flags)])
+
+
+def _bits(pa: Any, flags: np.ndarray) -> Any:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
+
+
 def strings_of(pa: Any, letters: np.ndarray, starts: np.ndarray) -> Any:
-    """Texts for Arrow: the letters of all, and where each begins."""
-    offsets = array_of(pa, starts - starts[0]).cast(pa.int32())
-    letters = np.ascontiguousarray(letters[starts[0] : starts[-1]])
-    return pa.StringArray.from_buffers(len(starts) - 1, offsets.buffers()[1], pa.py_buffer(letters))
+    """Texts for Arrow, without a copy: the letters of all, and, int32, where each begins, the first at 0."""
+    buffers = [pa.py_buffer(np.ascontiguousarray(array)) for array in (starts, letters)]
+    return pa.StringArray.from_buffers(len(starts) - 1, *buffers)
+
+
+def lists_for(pa: Any, indptr: np.ndarray, entries: Any) -> Any:
+    """Lists for Arrow, without a copy: where each begins, int32, and what is in them."""
+    return pa.ListArray.from_arrays(array_of(pa, indptr), entries)
 
 
 # From Arrow
@@ -73,9 +86,17 @@ class _Writable:
 
 def present(array: Any) -> np.ndarray:
     """Of each entry of an array, whether it is there."""
-    if not array.null_count:
-        return np.ones(len(array), bool)
-    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    return _flags(array, 0) if array.null_count else np.ones(len(array), bool)
+
+
+def flags_of(array: Any) -> np.ndarray:
+    """What is in an array of truth values."""
+    return _flags(array, 1) if len(array) else np.empty(0, bool)
+
+
+def _flags(array: Any, k: int) -> np.ndarray:
+    """One of the buffers of an array, which has a bit for each entry."""
+    bits = np.frombuffer(array.buffers()[k], np.uint8)
     return np.unpackbits(bits, bitorder="little")[array.offset :][: len(array)].astype(bool)
 
 
@@ -100,6 +121,17 @@ def texts_of(texts: Any) -> tuple[np.ndarray, np.ndarray]:
     offsets = offsets_of(texts)
     letters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     return offsets, letters[offsets[0] : offsets[-1]]
+
+
+def has_room(buffer: Any, n: int) -> bool:
+    """Whether there are so many bytes before and behind a buffer, of which nothing else is known."""
+    if buffer is None:
+        return False
+    whole = buffer
+    while whole.parent is not None:
+        whole = whole.parent
+    before = buffer.address - whole.address
+    return n <= before <= whole.size - buffer.size - n  # type: ignore[no-any-return]
 
 
 def offsets_of(texts: Any) -> np.ndarray:
@@ -134,6 +166,8 @@ def _parts(column: Any) -> Iterator[np.ndarray]:
         yield present(column)
         yield offsets - offsets[0]
         yield letters
+    elif column.type == "bool":
+        yield flags_of(column)
     else:
         yield numbers_of(column)
 

@@ -6,7 +6,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from maxcosine.stream.cache.arrow import lists_of, numbers_of, offsets_of, own_numbers, texts_of
+from maxcosine.stream.cache.arrow import (
+    flags_of,
+    has_room,
+    lists_of,
+    numbers_of,
+    offsets_of,
+    own_numbers,
+    texts_of,
+)
 from maxcosine.stream.cache.header import MOST_BITS, Header
 from maxcosine.stream.parsed import MARGIN
 from maxcosine.stream.rows import Rows
@@ -22,7 +30,6 @@ class Wrong(Exception):
 
 def check_structure(batch: Any, header: Header) -> None:
     """Check that lists and texts lie within what was read."""
-    batch.validate()  # of offsets it looks at the first and the last
     _check_ascend(offsets_of(batch.column("label")), "label")
     for name in (header.kind, "values"):
         column = batch.column(name)
@@ -31,6 +38,10 @@ def check_structure(batch: Any, header: Header) -> None:
             raise Wrong(f"something is missing (null) in {name}")
     if header.kind == "names":
         _check_ascend(offsets_of(batch.column("names").values), "names")
+    if batch.column("goes_on").null_count:
+        raise Wrong("something is missing (null) in goes_on")
+    if len(batch) > 1 and flags_of(batch.column("goes_on")).any():
+        raise Wrong("an example that goes on is not alone in its batch")
 
 
 def _check_ascend(offsets: np.ndarray, name: str) -> None:
@@ -92,13 +103,15 @@ def _refuse_first(bad: np.ndarray, what: str, numbers: np.ndarray, indptr: np.nd
 
 
 def letters_of(names: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The letters of names, with room before the first, and where each begins."""
+    """The letters of names, with room before the first and behind the last, and where each begins."""
     offsets, letters = texts_of(names)
-    starts = offsets - offsets[0]
+    starts = offsets - offsets[0] if offsets[0] else offsets
     if letters.max(initial=0) >= 0x80:
-        letters.tobytes().decode()
-        first = letters[starts[:-1][np.diff(starts) > 0]]
-        if ((first & 0xC0) == 0x80).any():
+        str(letters.data, "utf-8")
+        begins = starts[:-1][starts[1:] > starts[:-1]]
+        if ((letters[begins] & 0xC0) == 0x80).any():
             raise Wrong("a name begins in the middle of a letter")
-    room = np.zeros(MARGIN, np.uint8)
-    return np.concatenate([room, letters, room])[MARGIN:-MARGIN], starts
+    if not has_room(names.buffers()[2], MARGIN):
+        room = np.zeros(MARGIN, np.uint8)
+        letters = np.concatenate([room, letters, room])[MARGIN:-MARGIN]
+    return letters, starts

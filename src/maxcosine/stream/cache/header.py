@@ -70,6 +70,7 @@ class Header(Record, frozen=True):
             "weight": pa.float64(),
             self.kind: pa.list_(feature),
             "values": pa.list_(pa.from_numpy_dtype(np.dtype(self.dtype))),
+            "goes_on": pa.bool_(),
         }
         if not self.weighted:
             del columns["weight"]
