@@ -16,7 +16,7 @@ RARELY = 100_000
 # Parameters of glibc's mallopt, by their numbers in malloc.h, and what they are set to.
 MALLOC_PARAMETERS = {
     "M_TRIM_THRESHOLD": (-1, 2**25),
-    "M_MMAP_THRESHOLD": (-3, 2**25),
+    "M_MMAP_THRESHOLD": (-3, 2**21),
     "M_ARENA_MAX": (-8, 1),
 }
 
