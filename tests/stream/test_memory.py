@@ -101,29 +101,51 @@ def test_a_process_that_is_forked_off_has_its_memory_for_itself():
 
 MOST_MB = 60
 
-# What a training does with the rows of a stream, but for learning; what it took, without the index.
-READ = """
+# What commands do with a stream, with memory as theirs is: learn but for the learning, score but for the
+# scoring, write a cache. What it took, without the index, once it was done with a small file.
+USE = """
 import os, sys
+import pyarrow, pyarrow.ipc
+from maxcosine.__main__ import _keep_memory
 from maxcosine.index import FeatureIndex
 from maxcosine.stream import Stream
+from maxcosine.stream.cache.writing import write
+
+_keep_memory()
+small, path, mode, threads, how = *sys.argv[1:4], int(sys.argv[4]), sys.argv[5]
+features = {"columns": {}, "hashed": {"bits": 31}, "exact": {"exact": True}}[mode]
 
 def megabytes(what):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(what))
 
-path, mode, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
-features = {"columns": {}, "hashed": {"bits": 31}, "exact": {"exact": True}}[mode]
-before, index, n = megabytes("VmRSS"), None, 0
+def use(path, bad_lines):
+    index, n = None, 0
+    options = {**features, "normalize": "l2" if how == "score" else None}
+    if path.endswith(".cache"):
+        options = {"on_bad": "skip", "threads": threads}
+    else:
+        options |= {"on_bad": "skip", "threads": threads, "bad_lines": bad_lines}
+    if how == "write":
+        stream = Stream(path, **options)
+        n = write(stream, path + ".cache")
+    else:
+        stream = Stream(path, **options, labelled=True, limits=(0.0, 1e30))
+        for rows in stream.rows():
+            n += len(rows)
+            if mode == "exact" and len(rows):
+                index = index or FeatureIndex("ids" if rows.names is None else "names")
+                stream.mapped(rows, index, grow=how == "learn")
+            del rows
+    return n, stream.n_bad, index.nbytes / 1e6 if index else 0.0
+
 with open(os.devnull, "wb") as bad_lines:
-    skipping = {"on_bad": "skip", "bad_lines": bad_lines}
-    stream = Stream(path, **features, **skipping, labelled=True, limits=(0.0, 1e30), threads=threads)
-    for rows in stream.rows():
-        n += len(rows)
-        if mode == "exact" and len(rows):
-            index = index or FeatureIndex("ids" if rows.names is None else "names")
-            stream.mapped(rows, index)
-        del rows
-print(n, stream.n_bad, megabytes("VmHWM") - before - (index.nbytes / 1e6 if index else 0.0))
+    use(small, bad_lines)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak begins anew
+    before = megabytes("VmRSS")
+    n, n_bad, of_index = use(path, bad_lines)
+print(n, n_bad, megabytes("VmHWM") - before - of_index)
 """
 
 LETTERS = string.ascii_letters + string.digits
@@ -186,22 +208,47 @@ VW = [words, short_words, letters, namespace, namespaces]
 LONGEST = LONGEST_LINE - 100
 
 
-def took(path, mode, threads=2):
-    """Rows, bad lines and megabytes of reading a file."""
-    command = [sys.executable, "-c", READ, path, mode, str(threads)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+def took(path, mode, how, threads=2):
+    """Rows, bad lines and megabytes of one use of a file."""
+    small = path.with_name(f"small{path.name[path.name.index('.') :]}")
+    command = [sys.executable, "-c", USE, small, path, mode, str(threads), how]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
     n_rows, n_bad, megabytes = ran.stdout.split()
     return int(n_rows), int(n_bad), float(megabytes)
 
 
-@pytest.fixture(scope="module", params=["columns", "hashed", "exact"])
-def mode(request, tmp_path_factory):
-    """How features are known; once nothing has to be compiled."""
-    folder = tmp_path_factory.mktemp("first")
-    for name, features, line in (("a.svm", the_same, scattered), ("a.vw", letters, short_words)):
-        (folder / name).write_text(f"1 {features(100)}\n0 {line(4_000_000)}\n")
-        took(folder / name, request.param)
+def all_uses(path, mode, threads=2):
+    """How a file is used, and then its cache; and what each took."""
+    for cached in (False, True):
+        for how in ("learn", "score", "write")[: 2 if cached else 3]:
+            if how != "score" or (mode == "exact" and ".vw" in path.name):
+                yield how, cached, *took(path, mode, how, threads)
+        path = path.with_name(f"{path.name}.cache")
+
+
+@pytest.fixture(params=["columns", "hashed", "exact"])
+def mode(request, tmp_path, compiled):
+    """How features are known. There are small files beside those of a test."""
+    for name, text in SMALL.items():
+        (tmp_path / f"small{name}").write_text(text)
+        took(tmp_path / f"small{name}", request.param, "write")
     return request.param
+
+
+SMALL = {".svm": "1 2:1 3:1\n0 3:1\n", ".vw": "1 | x y\n0 | y z\n"}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Nothing has to be compiled any more."""
+    folder = tmp_path_factory.mktemp("first")
+    for name, features, line in ((".svm", the_same, scattered), (".vw", letters, short_words)):
+        for beginning in ("small", "large"):
+            (folder / f"{beginning}{name}").write_text(f"1 {features(100)}\n0 {line(4_000_000)}\n")
+        for mode in ("columns", "hashed", "exact"):
+            for _ in all_uses(folder / f"small{name}", mode):
+                pass
 
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="about how Linux counts memory")
@@ -211,18 +258,19 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="about how Linux c
 @on_linux
 @pytest.mark.parametrize("features", [*SVMLIGHT, *VW])
 @pytest.mark.parametrize(
-    ("length", "n_lines"), [(LONGEST, 3), (3_000_000, 10), (1000, 50_000)], ids=["longest", "long", "short"]
+    ("length", "n_lines"), [(LONGEST, 2), (3_000_000, 10), (1000, 50_000)], ids=["longest", "long", "short"]
 )
 def test_buffers_are_bounded_whatever_the_lines(tmp_path, mode, features, length, n_lines):
     path = tmp_path / f"data{'.vw' if features in VW else '.svm'}"
     line = features(length)
     with path.open("w") as file:
+        file.write(f"0 {features(200)}\n")
         file.writelines(f"{k % 2} {line}\n" for k in range(n_lines))
-    n_rows, n_bad, megabytes = took(path, mode)
     # Eight million different features in one line are too many.
-    assert n_bad == (n_lines if features is namespaces and length == LONGEST and mode != "columns" else 0)
-    assert n_rows + n_bad == n_lines
-    assert megabytes <= MOST_MB
+    bad = n_lines if features is namespaces and length == LONGEST and mode != "columns" else 0
+    for how, cached, n_rows, n_bad, megabytes in all_uses(path, mode):
+        assert (n_rows, n_bad) == (n_lines + 1 - bad, 0 if cached else bad)
+        assert megabytes <= MOST_MB, (how, cached)
 
 
 @pytest.mark.slow
@@ -239,6 +287,6 @@ def test_buffers_are_bounded_when_lines_change(tmp_path, mode, threads):
             file.write(f"0 {letters(LONGEST + LONGEST // 2)}\n")
             file.write(f"0 | {'a' * (LONGEST - 10)}\n")
             file.writelines(f"{k % 2} {namespace(1000)}\n" for k in range(9000))
-    n_rows, n_bad, megabytes = took(path, mode, threads)
-    assert (n_rows, n_bad) == (2 * 18_003, 2 * 2)
-    assert megabytes <= MOST_MB
+    for how, cached, n_rows, n_bad, megabytes in all_uses(path, mode, threads):
+        assert (n_rows, n_bad) == (2 * 18_003, 0 if cached else 2 * 2)
+        assert megabytes <= MOST_MB, (how, cached)
