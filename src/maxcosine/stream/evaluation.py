@@ -115,61 +115,66 @@ class Evaluation:
         }
 
 
-MOST_SCORES = 2**21
+MOST_SCORES = 2**20
 _BINS = 2**20
 _BIN_SHIFT = 12
+_AT_ONCE = 2**16
 
 
 class Ranking:
-    """Scores, and which of them are of positive examples.
+    """Scores of negative and of positive examples.
 
     Memory stays the same: of more than `MOST_SCORES`, only the 20 leading bits of each score are counted.
     """
 
     def __init__(self) -> None:
-        self._scores: list[np.ndarray] = []
-        self._positive: list[np.ndarray] = []
-        self._kept = 0
+        self._scores: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        self._n_kept = 0
         self._counts: np.ndarray | None = None
 
     def add(self, scores: np.ndarray, positive: np.ndarray) -> None:
-        self._scores.append(scores.astype(np.float64))
-        self._positive.append(positive)
-        self._kept += len(scores)
-        if self._kept > MOST_SCORES:
-            self._count()
-
-    def _count(self) -> None:
-        """Scores into bins, in their order."""
-        if self._counts is None:
+        for k, kept in enumerate(self._scores):
+            kept.append(scores[positive == bool(k)].astype(np.float64))
+        self._n_kept += len(scores)
+        if self._counts is None and self._n_kept > MOST_SCORES:
             self._counts = np.zeros((2, _BINS), np.int64)
-        bits = np.concatenate(self._scores).astype(np.float32).view(np.int32)
-        # As whole numbers, floats are in order once the negative ones are turned round.
-        ordered = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
-        bins = (ordered >> _BIN_SHIFT) + _BINS // 2
-        positive = np.concatenate(self._positive)
-        for k in range(2):
-            self._counts[k] += np.bincount(bins[positive == bool(k)], minlength=_BINS)
-        self._scores, self._positive, self._kept = [], [], 0
+        if self._counts is not None:
+            for counts, kept in zip(self._counts, self._scores, strict=True):
+                while kept:
+                    np.add.at(counts, _bins(kept.pop()), 1)
 
     def auc(self) -> float | None:
         """The chance that a positive example has a higher score than a negative one; ties count half."""
-        if self._counts is None:
-            if not self._kept:
-                return None
-            _, inverse = np.unique(np.concatenate(self._scores), return_inverse=True)
-            positive = np.concatenate(self._positive)
-            negatives, positives = (np.bincount(inverse[positive == bool(k)]) for k in range(2))
-            n = max(len(negatives), len(positives))
-            negatives, positives = (np.pad(c, (0, n - len(c))) for c in (negatives, positives))
-        else:
-            self._count()
-            negatives, positives = self._counts
-        pairs = int(negatives.sum()) * int(positives.sum())
-        if not pairs:
+        if self._counts is not None:
+            return self._auc_of_counts(*self._counts)
+        if not self._n_kept:
             return None
-        below = np.cumsum(negatives) - negatives / 2.0
-        return float((positives * below).sum() / pairs)
+        negative, positive = (np.concatenate(kept) for kept in self._scores)
+        negative.sort()
+        below, ties, pairs = 0, 0, len(negative) * len(positive)
+        for start in range(0, len(positive), _AT_ONCE):
+            some = positive[start : start + _AT_ONCE]
+            first = np.searchsorted(negative, some)
+            below += int(first.sum())
+            ties += int((np.searchsorted(negative, some, side="right") - first).sum())
+        return (below + ties / 2) / pairs if pairs else None
+
+    def _auc_of_counts(self, negatives: np.ndarray, positives: np.ndarray) -> float | None:
+        pairs, before, higher = int(negatives.sum()) * int(positives.sum()), 0, 0.0
+        for start in range(0, _BINS, _AT_ONCE):
+            some = negatives[start : start + _AT_ONCE]
+            below = before + np.cumsum(some) - some / 2.0
+            higher += float((positives[start : start + _AT_ONCE] * below).sum())
+            before += int(some.sum())
+        return higher / pairs if pairs else None
+
+
+def _bins(scores: np.ndarray) -> np.ndarray:
+    """The bins of scores, in their order."""
+    bits = scores.astype(np.float32).view(np.int32)
+    # As whole numbers, floats are in order once the negative ones are turned round.
+    ordered = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+    return (ordered >> _BIN_SHIFT) + _BINS // 2
 
 
 def _share(part: int, whole: int) -> float | None:

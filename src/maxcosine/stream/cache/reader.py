@@ -194,8 +194,7 @@ class CacheReader:
             rows = rows_of(found, self.header)
             labels = encoded(found.column("label"))
             rows.codes = np.where(present(labels.indices), numbers_of(labels.indices), -1)
-            size = found.nbytes + (0 if rows.names is None else rows.names[0].nbytes)
-            return Batch(rows, labels.dictionary.to_pylist(), None, size)
+            return Batch(rows, labels.dictionary.to_pylist(), None, found.nbytes)
 
     def _header(self) -> Header:
         schema = self._file.schema
