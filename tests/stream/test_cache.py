@@ -377,6 +377,21 @@ def test_names_of_more_letters_than_a_batch(in_parts, tmp_path):
     assert [features for _, _, features, _ in expected] == list(names)
 
 
+def test_rows_of_more_letters_than_a_batch(tmp_path, monkeypatch):
+    """They are whole, with nothing else in their batch, wherever blocks end."""
+    monkeypatch.setattr(writing, "LETTERS_A_BATCH", 12)
+    monkeypatch.setattr(writing, "LETTERS_A_ROW", 25)
+    lines = ["a |nnnn a b", "b |nnnn c d e", "a | f", "b |", "a |nnnn g h i", "b | j k"]
+    (tmp_path / "text.vw").write_text("".join(f"{line}\n" for line in lines))
+    expected = content(Stream(tmp_path / "text.vw", exact=True))
+    for block_bytes in (1, 20, 1 << 20):
+        write(Stream(tmp_path / "text.vw", exact=True, block_bytes=block_bytes), tmp_path / "cache")
+        write(Stream(tmp_path / "cache"), tmp_path / "again")
+        for name in ("cache", "again"):
+            assert content(Stream(tmp_path / name)) == expected
+            assert not any(pa.ipc.open_file(tmp_path / name).read_all()["goes_on"].to_pylist())
+
+
 def test_parts_that_make_no_sense(in_parts, tmp_path, monkeypatch):
     (tmp_path / "text.vw").write_text("a | a b c d e f g h i j k l m\nb | x\n")
     cache = tmp_path / "cache"
@@ -496,7 +511,8 @@ def texts(offsets, letters):
     [
         ({"label": texts([0, 3, 2, 3], b"abc")}, "example 2: something in label ends before it begins"),
         ({"label": texts([0, 1, 2, 3], b"a\xffc")}, "'utf-8' codec can't decode"),
-        ({"names": texts([0, 3, 2, 3], b"abc")}, "something in names ends before it begins"),
+        ({"names": texts([0, 3, 2, 3], b"abc")}, "example 1: something in names ends before it begins"),
+        ({"names": texts([0, 1, 3, 2], b"abc")}, "example 2: something in names ends before it begins"),
         ({"names": texts([0, 1, 2, 3], b"ac\xff")}, "'utf-8' codec can't decode"),
         ({"names": texts([0, 1, 2, 3], "aä".encode())}, "begins in the middle of a letter"),
     ],
@@ -525,13 +541,47 @@ def test_metadata_that_makes_no_sense(small, metadata, message):
     refuses(changed(small, metadata), message)
 
 
-@pytest.mark.parametrize("metadata", [b"[]", b"{", b"\xff", b"{}", b"1"])
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"[]",
+        b"{",
+        b"\xff",
+        b"{}",
+        b"1",
+        b'{"version": 1}',
+        b"[" * 200_000,
+        b'{"version": %s}' % (b"1" * 5000),
+    ],
+    ids=lambda metadata: metadata[:16],
+)
 def test_metadata_that_cannot_be_understood(small, metadata):
     with pa.ipc.open_file(small) as file:
         table = file.read_all().replace_schema_metadata({KEY: metadata})
     with pa.ipc.new_file(small, table.schema) as file:
         file.write_table(table)
     refuses(small, "what it says of itself cannot be understood")
+
+
+def test_a_batch_of_nothing_may_lack_what_says_where_rows_begin(tmp_path, small):
+    """Arrow allows it. It ends a process that asks pyarrow for the size of such a batch."""
+    expected = content(Stream(small))
+    with pa.ipc.open_file(small) as file:
+        schema, batch = file.schema, file.get_batch(0)
+    nothing = [
+        pa.Array.from_buffers(
+            column.type, 0, [None, pa.py_buffer(b"")], children=[pa.nulls(0, column.type.value_type)]
+        )
+        if pa.types.is_list(column.type)
+        else pa.nulls(0, column.type)
+        for column in schema
+    ]
+    empty = pa.RecordBatch.from_arrays(nothing, schema=schema)
+    with pa.ipc.new_file(small, schema) as file:
+        for given in (empty, batch, empty):
+            file.write_batch(given)
+    assert content(Stream(small)) == expected
+    assert content(Stream(small, start=Place(line=1))) == expected[1:]
 
 
 def test_files_that_are_no_caches(tmp_path, small):

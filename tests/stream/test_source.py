@@ -226,6 +226,31 @@ def test_a_tape_fills_up_its_last_block_with_zeros(tmp_path):
     assert b"".join(map(text_of, blocks_of([path]))) == TEXT
 
 
+@pytest.mark.parametrize("lines", [b"1 2:1\n0 3:1\n", b"1 4:1\n", b""])
+def test_lines_behind_a_long_one_do_not_wait(monkeypatch, lines):
+    monkeypatch.setattr(source_module, "LONG_LINE", 1000)
+    pipe, found, in_time = Pipe(monkeypatch), threading.Event(), []
+    text = b"1 " + b"1:1 " * 500 + b"\n" + lines
+    pipe.send(text[:1500])
+
+    def later():
+        time.sleep(0.1)
+        pipe.send(text[1500:])
+        in_time.append(found.wait(5))
+        pipe.close()
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    blocks, read = Source(["-"]).blocks(), b""
+    while len(read) < len(text):
+        read += text_of(next(blocks))
+    found.set()
+    thread.join()
+    assert in_time == [True]
+    assert read == text
+    assert [text_of(block) for block in blocks] == [b""]
+
+
 def test_a_pipe_has_no_size(monkeypatch):
     pipe = Pipe(monkeypatch)
     pipe.close()

@@ -228,12 +228,14 @@ class Source:
         """Blocks of what is read, up to the end."""
         text, kept = self.memory.empty(self._wanted + PADDING, np.uint8), 0
         scanned = 0  # bytes of a line that goes on
-        long = False
+        long = lines_left = is_over = False
         while True:
             # Of a long line little at a time, so that not much is read of what follows it.
             wanted = min(_FEW_BYTES, self.block_bytes) if scanned >= LONG_LINE else self.block_bytes
-            n, ends = reader.fill(text.data[kept:-PADDING][:wanted])
-            filled, begins = kept + n, not long
+            n = 0
+            if not lines_left and not is_over:
+                n, is_over = reader.fill(text.data[kept:-PADDING][:wanted])
+            ends, filled, begins = is_over, kept + n, not long
             size = filled
             if scanned >= LONG_LINE:  # it is the last of its block, with nothing behind it
                 size = first_of(text, b"\n", scanned, filled) + 1
@@ -281,7 +283,9 @@ class Source:
                 return
             offset += size
             del text  # before there is another one
-            kept, scanned = len(rest), 0 if is_piece or scanned >= LONG_LINE else len(rest)
+            kept = len(rest)
+            lines_left = first_of(rest, b"\n", 0, kept) < kept  # behind a long line: they need not wait
+            scanned = 0 if lines_left else kept
             text = self.memory.empty(kept + self._wanted + PADDING, np.uint8)
             text[:kept] = rest
 

@@ -37,17 +37,21 @@ def check_structure(batch: Any, header: Header) -> None:
         if column.null_count or column.values.null_count:
             raise Wrong(f"something is missing (null) in {name}")
     if header.kind == "names":
-        _check_ascend(offsets_of(batch.column("names").values), "names")
+        names = batch.column("names")
+        _check_ascend(offsets_of(names.values), "names", numbers_of(names.offsets))
     if batch.column("goes_on").null_count:
         raise Wrong("something is missing (null) in goes_on")
     if len(batch) > 1 and flags_of(batch.column("goes_on")).any():
         raise Wrong("an example that goes on is not alone in its batch")
 
 
-def _check_ascend(offsets: np.ndarray, name: str) -> None:
+def _check_ascend(offsets: np.ndarray, name: str, rows: np.ndarray | None = None) -> None:
+    """`rows`: where the rows begin that these are in; by default, each is one."""
     descend = offsets[1:] < offsets[:-1]
     if descend.any():
-        raise Wrong(f"something in {name} ends before it begins", int(np.argmax(descend)))
+        k = int(np.argmax(descend))
+        row = k if rows is None else int(np.searchsorted(rows, k, side="right")) - 1
+        raise Wrong(f"something in {name} ends before it begins", row)
 
 
 def rows_of(batch: Any, header: Header) -> Rows:

@@ -152,8 +152,7 @@ class CacheReader:
             look, is_part = self._pa.ipc.open_file(mapped), False
             for k in range(self.n_batches):
                 batch = look.get_batch(k)
-                batch.validate()
-                length = 0 if is_part else batch.num_rows
+                length = 0 if is_part else len(batch)
                 if example < before + length:
                     return k, before
                 before, is_part = before + length, _goes_on(batch)
@@ -176,9 +175,13 @@ class CacheReader:
 
     def _read(self, k: int) -> _Read:
         with self._damage():
-            read = _Read(k, *self._file.get_batch_with_custom_metadata(k))
-            read.batch.validate()  # of offsets it looks at the first and the last
-            return read
+            batch, metadata = self._file.get_batch_with_custom_metadata(k)
+            if not len(batch):  # it may lack what pyarrow itself relies on
+                schema = self._file.schema
+                nothing = [self._pa.nulls(0, column.type) for column in schema]
+                batch = self._pa.RecordBatch.from_arrays(nothing, schema=schema)
+            batch.validate()  # of offsets it looks at the first and the last
+            return _Read(k, batch, metadata)
 
     def _checked(self, read: _Read) -> Batch:
         """A batch, once all is checked that kernels trust."""
@@ -207,13 +210,16 @@ class CacheReader:
         try:
             given = json.loads(found)
             version = given["version"]
-            if type(version) is int and version > VERSION:
-                raise StreamError(
-                    f"{self.path}: of version {version}, and this maxcosine reads versions up to {VERSION}; "
-                    "update maxcosine, or write it anew with `maxcosine convert`"
-                )
+        except (KeyError, TypeError, ValueError, RecursionError):
+            self.refuse("what it says of itself cannot be understood")
+        if type(version) is int and version > VERSION:
+            raise StreamError(
+                f"{self.path}: of version {version}, and this maxcosine reads versions up to {VERSION}; "
+                "update maxcosine, or write it anew with `maxcosine convert`"
+            )
+        try:
             header = Header(**{name: given[name] for name in Header._fields})
-        except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError):
+        except KeyError:
             self.refuse("what it says of itself cannot be understood")
         sound = (
             header.kind in KINDS
@@ -314,4 +320,7 @@ def _check_beginning(path: str) -> None:
 
 def _goes_on(batch: Any) -> bool:
     """Whether a batch is a part of an example, and more parts follow."""
-    return len(batch) == 1 and bool(flags_of(batch.column("goes_on"))[0])
+    if len(batch) != 1:
+        return False
+    batch.column("goes_on").validate()
+    return bool(flags_of(batch.column("goes_on"))[0])

@@ -170,7 +170,7 @@ class _Waiting:
             starts = rows.names[1]
             letters = starts[rows.indptr[first : first + n + 1]]
             # If there is nothing yet, one row may have more.
-            most = LETTERS_A_BATCH - self._n_letters
+            most = max(0, LETTERS_A_BATCH - self._n_letters)
             fit = int(np.searchsorted(letters - letters[0], most, side="right")) - 1
             if not fit and not self.n_rows and n and letters[1] - letters[0] <= LETTERS_A_ROW:
                 fit = 1
