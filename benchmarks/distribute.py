@@ -26,9 +26,9 @@ import text
 from timing import environment
 
 from maxcosine import MCPExactClassifier
-from maxcosine.distribute import Job, close_round, combine, fitted, learn
-from maxcosine.distribute.dask import connected, fit
-from maxcosine.merge import HOW
+from maxcosine.distributed import Job, close_round, combine, fitted, learn
+from maxcosine.distributed.dask import connected, fit
+from maxcosine.merging import HOW
 
 SHARDS, ROUNDS, ORDERS = (1, 2, 4, 8, 16, 32, 64), 3, 3
 SYNTHETIC_ROWS, SYNTHETIC_FEATURES, SYNTHETIC_TEST = 400_000, 2**18, 50_000
@@ -167,7 +167,7 @@ def _warm_up() -> None:
     from pathlib import Path
 
     from maxcosine import MCPExactClassifier
-    from maxcosine.distribute import fit, plan
+    from maxcosine.distributed import fit, plan
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "few.svm"

@@ -21,9 +21,9 @@ from one_pass import sgd
 from timing import best_of
 
 from maxcosine.engine import packed
-from maxcosine.experiment import datasets
-from maxcosine.experiment.protocol import PAPER, Protocol, learners_of
-from maxcosine.experiment.run import run
+from maxcosine.experiments import datasets
+from maxcosine.experiments.protocol import PAPER, Protocol, learners_of
+from maxcosine.experiments.run import run
 
 MOST_S, AIM_S = 10.0, 4.0
 LEAST, AIM = 1.0, 3.0

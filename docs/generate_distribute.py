@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiment.figures import renderer
+from maxcosine.experiments.figures import renderer
 
 HERE = Path(__file__).parent
 

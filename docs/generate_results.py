@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiment import figures
-from maxcosine.experiment.looks import title_of
-from maxcosine.experiment.protocol import PAPER
-from maxcosine.experiment.results import AVERAGED, Results
-from maxcosine.experiment.statistics import Difference, differences, focus, mean_ranks, means, spreads
-from maxcosine.experiment.verdict import verdict
+from maxcosine.experiments import figures
+from maxcosine.experiments.looks import title_of
+from maxcosine.experiments.protocol import PAPER
+from maxcosine.experiments.results import AVERAGED, Results
+from maxcosine.experiments.statistics import Difference, differences, focus, mean_ranks, means, spreads
+from maxcosine.experiments.verdict import verdict
 
 HERE = Path(__file__).parent
 NAMES = ("mnist", "fashion")

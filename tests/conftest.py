@@ -16,7 +16,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 @pytest.fixture(scope="session")
 def mnist():
     """The full MNIST, where it can be had."""
-    from maxcosine.experiment import datasets
+    from maxcosine.experiments import datasets
 
     try:
         return datasets.load("mnist")

@@ -24,12 +24,12 @@ from safetensors.numpy import save_file
 import maxcosine
 from maxcosine import RULES, MCPClassifier, OnlineClassifier, PAClassifier, merge, model_file, rule
 from maxcosine.engine.heads import HEAD
-from maxcosine.estimator.files import load as load_estimator
-from maxcosine.estimator.files import save as save_estimator
+from maxcosine.estimators.files import load as load_estimator
+from maxcosine.estimators.files import save as save_estimator
 from maxcosine.features import Features
 from maxcosine.model import Model
 from maxcosine.model_file import BadModelFile, digest, load, save
-from tests.estimator.learners import NAMED, contents
+from tests.estimators.learners import NAMED, contents
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TABLE = [name for name in HEAD.names if name != "logged"]  # what the log knows saves time, and no more

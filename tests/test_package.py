@@ -23,7 +23,7 @@ class Refuse:
             raise ImportError(name)
 sys.meta_path.insert(0, Refuse())
 import maxcosine, maxcosine.model, maxcosine.engine, maxcosine.rules
-assert maxcosine.maximise and maxcosine.RULES and maxcosine.Certificate
+assert maxcosine.framework and maxcosine.RULES and maxcosine.Certificate
 assert not [name for name in sys.modules if name.partition(".")[0] == "sklearn"]
 """
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from maxcosine.experiment.results import Results
+from maxcosine.experiments.results import Results
 
 DOCS = Path(__file__).parents[1] / "docs"
 NAMES = ("mnist", "fashion")

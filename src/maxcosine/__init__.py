@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maxcosine.bound import cosine_bound, phi
     from maxcosine.certificate import Certificate, Merge
     from maxcosine.engine import BadRow, BadStep
-    from maxcosine.estimator import (
+    from maxcosine.estimators import (
         AggressiveROMMAClassifier,
         ALMAClassifier,
         CMCPClassifier,
@@ -26,12 +23,12 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SortedLabelsWarning,
     )
-    from maxcosine.estimator.files import load, save
+    from maxcosine.estimators.files import load, save
+    from maxcosine.framework import Maximum, cosine_bound, maximise, phi
     from maxcosine.index import FeatureIndex
-    from maxcosine.maximise import Maximum, maximise
-    from maxcosine.merge import merge
-    from maxcosine.rule import Param, Rule, rule
+    from maxcosine.merging import merge
     from maxcosine.rules import RULES
+    from maxcosine.rules.rule import Param, Rule, rule
 
 __version__ = "0.1.0"
 
@@ -68,45 +65,35 @@ __all__ = [
 ]
 
 
-# Where each name comes from; all others are estimators.
-_HOMES = {
+# The module of each public name that is not an estimator.
+_MODULES = {
     "RULES": "rules",
     "BadRow": "engine",
     "BadStep": "engine",
     "Certificate": "certificate",
     "FeatureIndex": "index",
-    "Maximum": "maximise",
+    "Maximum": "framework",
     "Merge": "certificate",
-    "Param": "rule",
-    "Rule": "rule",
-    "cosine_bound": "bound",
-    "load": "estimator.files",
-    "maximise": "maximise",
-    "merge": "merge",
-    "phi": "bound",
-    "rule": "rule",
-    "save": "estimator.files",
+    "Param": "rules.rule",
+    "Rule": "rules.rule",
+    "cosine_bound": "framework",
+    "load": "estimators.files",
+    "maximise": "framework",
+    "merge": "merging",
+    "phi": "framework",
+    "rule": "rules.rule",
+    "save": "estimators.files",
 }
 
 
-class _Package(ModuleType):
-    """Imports what it is asked for, when it is asked: Numba takes half a second, and scikit-learn one."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'estimator')}"), name)
-        setattr(self, name, value)
-        return value
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # The import of a module called as a function in it is would put the one in the place of the other.
-        if isinstance(value, ModuleType) and name in _HOMES:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *__all__})
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: scikit-learn alone takes a second."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'estimators')}"), name)
+    globals()[name] = value
+    return value
 
 
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,7 @@ from maxcosine.engine.learn import NOT_PREDICTED, UNWEIGHTED
 from maxcosine.example import OneByOne
 from maxcosine.features import Features, plain_dict
 from maxcosine.record import Record
-from maxcosine.rule import Rule
+from maxcosine.rules.rule import Rule
 
 MULTICLASS = ("ovr", "joint")
 

@@ -29,8 +29,8 @@ from maxcosine.index import MOST_FEATURES, FeatureIndex
 from maxcosine.index.kernels import spans
 from maxcosine.model import MULTICLASS, Model
 from maxcosine.record import Record
-from maxcosine.rule import Rule
 from maxcosine.rules import RULES
+from maxcosine.rules.rule import Rule
 
 FORMAT = 1
 
@@ -811,7 +811,7 @@ def _merged(reader: _Reader, described: dict[str, Any]) -> Merge | None:
     said = reader.get(described, "merge", dict, type(None))
     if said is None:
         return None
-    from maxcosine.merge import HOW
+    from maxcosine.merging import HOW
 
     how, models = reader.choice(said, "how", HOW), reader.get(said, "models", int)
     bounds = [reader.any_array(name) for name in ("merge.certified", "merge.mean")]

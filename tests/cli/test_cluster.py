@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from maxcosine import OnlineClassifier, distribute, load
+from maxcosine import OnlineClassifier, distributed, load
 from tests.cli.test_train import svm
 from tests.commands import run
 
@@ -29,8 +29,8 @@ def assert_the_model_is_that_of_the_shards(tmp_path, on):
     ]
     # Here first: workers that have to compile would all do it at the same time.
     learner = OnlineClassifier("pa1", rule_params={"C": 0.1}, dtype="float32")
-    shards = distribute.plan(tmp_path / "a.svm", n_shards=3, on_bad="skip")
-    expected = distribute.fit(shards, learner, how="mean", rounds=2)
+    shards = distributed.plan(tmp_path / "a.svm", n_shards=3, on_bad="skip")
+    expected = distributed.fit(shards, learner, how="mean", rounds=2)
     ran = run(tmp_path, "train", "a.svm", "--model", "m", "--on", on, *options, "--test", "b.svm", "--json")
     assert ran.returncode == 0, ran.stderr
     outcome = json.loads(ran.stdout)

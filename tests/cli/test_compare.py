@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from maxcosine.experiment import comparison_report
+from maxcosine.experiments import comparison_report
 from maxcosine.rules import RULES
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.comparison import Comparison
 from maxcosine.stream.learner import Settings
 from tests.cli.test_train import svm
 from tests.commands import run
-from tests.experiment.test_report import HOSTILE, Page, table
+from tests.experiments.test_report import HOSTILE, Page, table
 
 
 @pytest.fixture(scope="module")

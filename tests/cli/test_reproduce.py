@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from maxcosine.experiment.results import Results
+from maxcosine.experiments.results import Results
 from tests import commands
 from tests.cli.terminal import on_terminal
 from tests.commands import command

@@ -257,7 +257,7 @@ def test_training_needs_neither_a_compiler_nor_scikit_learn_nor_the_experiments(
         modules = loaded_modules(folder, "train", "a.svm", "--model", "model")
     assert "numpy" in modules
     assert not {"numba", "llvmlite", "sklearn"} & modules
-    assert not any(name.startswith("maxcosine.experiment") for name in modules)
+    assert not any(name.startswith("maxcosine.experiments") for name in modules)
 
 
 @pytest.mark.parametrize(

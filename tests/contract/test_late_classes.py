@@ -22,7 +22,7 @@ from tests.contract.streams import (
     stream,
     taught,
 )
-from tests.estimator.learners import everything, learnt
+from tests.estimators.learners import everything, learnt
 from tests.reference import all_joint_examples, maximal_margin, norm, run, run_joint
 from tests.rules.test_reference import close
 
@@ -514,7 +514,7 @@ def test_a_bad_row_with_a_new_class_leaves_no_trace(name, multiclass):
         assert everything(learner) == before
 
 
-@maxcosine.rule
+@maxcosine.rules.rule
 def breaks_late(margin, sq_w, sq_x, coef_sum, state, params):
     return 1.0, (1.0 if coef_sum < 50.0 else -1.0), state
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from maxcosine.compiled import JIT_ENABLED, Kernel, code, store
-from maxcosine.maximise import maximise
-from maxcosine.rule import rule
+from maxcosine.framework import maximise
 from maxcosine.rules.alma import alma
+from maxcosine.rules.rule import rule
 from tests.engine.kernels import Pair, fill, is_positive, sum_by_a_copy, twice, weighted
 from tests.engine.processes import run_python
 

@@ -51,7 +51,7 @@ def train_on(
     `learner` are parameters of `OnlineClassifier`, `options` are how the files are read.
     """
     from maxcosine import OnlineClassifier, model_file
-    from maxcosine.distribute import train_files
+    from maxcosine.distributed import train_files
     from maxcosine.stream.source import described, expand
     from maxcosine.stream.training import Status, outcome_of, provenance_of
 

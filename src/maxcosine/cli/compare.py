@@ -84,7 +84,7 @@ def compare(
 
 def _check_report(report: Path, inputs: list[str]) -> None:
     """Whether a report can be written is known before anything is learnt."""
-    from maxcosine.experiment.charts import renderer
+    from maxcosine.experiments.charts import renderer
 
     check_outputs({"report": report}, inputs)
     renderer()
@@ -99,8 +99,8 @@ def _write_report(
     started: datetime,
     seconds: float,
 ) -> None:
-    from maxcosine.experiment import comparison_report
-    from maxcosine.experiment.surroundings import processor, versions
+    from maxcosine.experiments import comparison_report
+    from maxcosine.experiments.surroundings import processor, versions
     from maxcosine.stream.source import described, expand
 
     how = comparison_report.Circumstances(
@@ -124,7 +124,7 @@ def _show(found: dict[str, Any]) -> None:
 
     from maxcosine.cli.display import console
     from maxcosine.cli.tables import tell_of_bad_lines
-    from maxcosine.experiment.looks import title_of
+    from maxcosine.experiments.looks import title_of
 
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
     bad = f", {found['bad_lines']:,} bad lines skipped" if found["bad_lines"] else ""

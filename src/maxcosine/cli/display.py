@@ -158,7 +158,7 @@ class Watch(_Shown):
     """How far an experiment is, and the mean mistakes of each rule so far."""
 
     def __init__(self, total: int, rules: list[str]) -> None:
-        from maxcosine.experiment.looks import title_of
+        from maxcosine.experiments.looks import title_of
 
         self._title_of = title_of
         self.done, self._total = 0, total

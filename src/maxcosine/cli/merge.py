@@ -33,7 +33,7 @@ def merge(
     """
     from maxcosine import __version__, model_file
     from maxcosine.cli.display import tell
-    from maxcosine.merge import merge as merge_models
+    from maxcosine.merging import merge as merge_models
     from maxcosine.stream.source import expand
 
     check_outputs({"model": model}, models)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from maxcosine.experiment.datasets import Dataset
-    from maxcosine.rule import Rule
+    from maxcosine.experiments.datasets import Dataset
+    from maxcosine.rules.rule import Rule
 
 DEFAULT_RULES = "pa,aggressive_romma,mcp"
 
@@ -89,10 +89,10 @@ def reproduce(
     """
     from maxcosine.cli.display import Watch, tell
     from maxcosine.cli.tables import show
-    from maxcosine.experiment import report as html
-    from maxcosine.experiment.figures import save as save_figures
-    from maxcosine.experiment.protocol import Protocol, learners_of
-    from maxcosine.experiment.run import run
+    from maxcosine.experiments import report as html
+    from maxcosine.experiments.figures import save as save_figures
+    from maxcosine.experiments.protocol import Protocol, learners_of
+    from maxcosine.experiments.run import run
 
     wants_report = _can_draw(required=report is not None or figures is not None)
     learners = learners_of(_rules(rules), average=average)
@@ -138,7 +138,7 @@ def reproduce(
 def _load(name: Name | None, folder: Path | None) -> Dataset:
     """The data set of this name; without one, the best that can be had."""
     from maxcosine.cli.display import Download, tell
-    from maxcosine.experiment import datasets
+    from maxcosine.experiments import datasets
 
     with Download() as progress:
         if name is not None:
@@ -169,7 +169,7 @@ def _rules(names: str) -> Sequence[str | Rule]:
 
 
 def _own_rule(where: str) -> Rule:
-    from maxcosine.rule import Rule
+    from maxcosine.rules.rule import Rule
 
     path, _, name = where.rpartition(":")
     if not Path(path).is_file():

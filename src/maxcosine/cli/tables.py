@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from maxcosine.experiment.results import Results
+    from maxcosine.experiments.results import Results
 
 MOST_COLUMNS = 5
 """More rules than this are rows of the table, and not columns."""
@@ -101,7 +101,7 @@ def _numbers(value: Any) -> str:
 
 def show(results: Results) -> None:
     """The table of an experiment, and what it says."""
-    from maxcosine.experiment.verdict import verdict
+    from maxcosine.experiments.verdict import verdict
 
     console().print(_mistakes_table(results))
     for paragraph in verdict(results):
@@ -115,8 +115,8 @@ def _mistakes_table(results: Results) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from maxcosine.experiment import statistics
-    from maxcosine.experiment.looks import title_of
+    from maxcosine.experiments import statistics
+    from maxcosine.experiments.looks import title_of
 
     means, spreads = statistics.means(results), statistics.spreads(results)
     ranks, wins = statistics.mean_ranks(results), statistics.wins(results)

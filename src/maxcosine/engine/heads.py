@@ -16,7 +16,7 @@ import numpy as np
 from maxcosine.compiled import JIT_ENABLED, lengthened
 from maxcosine.engine.native import LANES
 from maxcosine.record import Record
-from maxcosine.rule import Rule
+from maxcosine.rules.rule import Rule
 
 HEAD = np.dtype(
     [

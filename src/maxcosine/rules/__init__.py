@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from maxcosine.rule import Rule
+from maxcosine.rules.rule import Rule
 
 
 def _discover() -> Mapping[str, Rule]:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from maxcosine.rule import Param, rule
+from maxcosine.rules.rule import Param, rule
 
 
 @rule(

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from maxcosine.rule import rule
+from maxcosine.rules.rule import rule
 
 
 def own_bound(state: Any, sq_w: float, coef_sum: float) -> float:

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from maxcosine.rule import rule
 from maxcosine.rules import cmcp
+from maxcosine.rules.rule import rule
 
 
 @rule(

@@ -7,7 +7,7 @@ engine tracks anyway. The bound never falls, every mistake raises its square by 
 
 from typing import Any
 
-from maxcosine.rule import hull_bound, rule
+from maxcosine.rules.rule import hull_bound, rule
 
 
 @rule(

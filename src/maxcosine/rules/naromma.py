@@ -7,9 +7,9 @@ terms it is an exact line search from w / Lambda towards the example.
 import math
 from typing import Any
 
-from maxcosine.maximise import maximise
-from maxcosine.rule import hull_bound, rule
+from maxcosine.framework import maximise
 from maxcosine.rules.romma import LARGEST_BOUND, PARALLEL_TOLERANCE
+from maxcosine.rules.rule import hull_bound, rule
 
 
 @rule(

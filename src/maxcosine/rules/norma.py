@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from maxcosine.rule import Param, rule
+from maxcosine.rules.rule import Param, rule
 
 
 def check(params: Any) -> str | None:

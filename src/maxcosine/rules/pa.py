@@ -7,7 +7,7 @@ still be learnt in one step from w = 0.
 
 from typing import Any
 
-from maxcosine.rule import Param, rule
+from maxcosine.rules.rule import Param, rule
 
 REFERENCE = "Crammer et al., Online passive-aggressive algorithms, JMLR 7 (2006), Figure 1"
 C = Param.factor(1.0, "aggressiveness: the largest step of PA-I, the softness of PA-II")

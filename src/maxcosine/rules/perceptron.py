@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from maxcosine.rule import rule
+from maxcosine.rules.rule import rule
 
 
 @rule(

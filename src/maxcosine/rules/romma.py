@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.compiled import helper
-from maxcosine.rule import hull_bound, rule
+from maxcosine.rules.rule import hull_bound, rule
 
 REFERENCE = "Li and Long, The relaxed online maximum margin algorithm, Machine Learning 46 (2002)"
 

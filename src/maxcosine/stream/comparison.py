@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.model import Model
-from maxcosine.rule import Rule
+from maxcosine.rules.rule import Rule
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.learner import Settings, StreamLearner, matrix, plain, text_of
 from maxcosine.stream.rows import Rows, taken

@@ -14,7 +14,7 @@ from maxcosine.features import Features
 from maxcosine.index import FeatureIndex
 from maxcosine.model import Model
 from maxcosine.record import Record
-from maxcosine.rule import Rule
+from maxcosine.rules.rule import Rule
 from maxcosine.stream.chunks import Stream
 from maxcosine.stream.rows import Rows, n_columns
 from maxcosine.stream.source import StreamError

@@ -1,0 +1,98 @@
+"""The maximum cosine framework: Section 2 of the paper.
+
+To derive a learner, write a lower bound on the cosine as gamma * Phi(x), where x is the step relative to
+norm(w). The maximiser of Phi is the step and its maximum is the next bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxcosine.compiled import jit
+
+
+@jit
+def phi(x: Any, r: Any, p: Any, s: Any, q: Any, t: Any) -> Any:
+    """Phi(x) = (r + p x) / sqrt(s + q x^2 + 2 t q x), the function that Lemma 3 maximises.
+
+    >>> phi(0.0, 3.0, 1.0, 4.0, 1.0, 0.0)
+    1.5
+    """
+    return (r + p * x) / np.sqrt(s + q * x * x + 2.0 * t * q * x)
+
+
+@jit
+def cosine_bound(x: Any, cosine: Any, margin: Any, sq_x: Any, projection: Any) -> Any:
+    """What Lemma 1 guarantees of the cosine after a step.
+
+    A hypothesis at `cosine` from a separator of margin `margin` moves by lambda = x * norm(w)
+    along an example of squared norm `sq_x`, whose signed projection on w is `projection`
+    (gamma_i = y (w.a) / norm(w)). The cosine afterwards is at least
+
+        (cosine + margin x) / sqrt(1 + sq_x x^2 + 2 projection x).
+
+    Parameters
+    ----------
+    x : the relative step, lambda / norm(w), not negative
+    cosine : the cosine between w and the separator, or a lower bound on it
+    margin : the separator's margin gamma
+    sq_x : squared norm of the example
+    projection : signed projection of the example on the direction of w
+
+    References
+    ----------
+    Bshouty and Haddad-Zaknoon, Lemma 1.
+
+    >>> cosine_bound(0.0, 0.5, 0.1, 1.0, 0.3)
+    0.5
+    """
+    return phi(x, cosine, margin, 1.0, sq_x, projection / sq_x)
+
+
+class Maximum(NamedTuple):
+    """Where Phi is largest over x >= 0, how large, and by which case of Lemma 3.
+
+    An infinite `argmax` means that the hypothesis becomes the example itself. Case 0 is the
+    degenerate one: Phi is 0 everywhere.
+    """
+
+    argmax: float
+    maximum: float
+    case: int
+
+
+@jit
+def maximise(r: float, p: float, s: float, q: float, t: float) -> Maximum:
+    """Maximise Phi(x) = (r + p x) / sqrt(s + q x^2 + 2 t q x) over x >= 0.
+
+    The radicand must be positive everywhere: q > 0 and s > q t^2. Lemma 2 is t = 0.
+
+    References
+    ----------
+    Bshouty and Haddad-Zaknoon, Lemma 3, with the slips of its proof repaired (see the errata).
+
+    >>> maximise(1.0, 1.0, 1.0, 1.0, 0.0)
+    Maximum(argmax=1.0, maximum=1.4142135623730951, case=3)
+    """
+    d = r - p * t
+    e = p * s - r * t * q
+    at_zero = r / math.sqrt(s)
+    at_infinity = p / math.sqrt(q)
+    if d == 0.0:
+        if p > 0.0:
+            return Maximum(math.inf, at_infinity, 1)
+        if p < 0.0:
+            return Maximum(0.0, at_zero, 2)
+        return Maximum(0.0, 0.0, 0)
+    if d > 0.0:
+        if e >= 0.0:
+            return Maximum(e / (q * d), math.sqrt(d * d / (s - q * t * t) + p * p / q), 3)
+        return Maximum(0.0, at_zero, 4)
+    if e >= 0.0:
+        return Maximum(math.inf, at_infinity, 5)
+    if at_infinity > at_zero:
+        return Maximum(math.inf, at_infinity, 6)
+    return Maximum(0.0, at_zero, 6)

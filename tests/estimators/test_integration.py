@@ -1,0 +1,138 @@
+"""Inside scikit-learn's own tools, and with data frames."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from maxcosine import RULES, MCPClassifier, OnlineClassifier
+from tests.estimators.learners import learnt, points
+
+FRAMES = {
+    "pandas": lambda X, names: pd.DataFrame(X, columns=names),
+    "polars": lambda X, names: pl.DataFrame(X, schema=names, orient="row"),
+}
+
+
+@pytest.fixture(params=FRAMES)
+def frame(request):
+    return FRAMES[request.param]
+
+
+def test_pipeline_is_its_steps(learner, n_classes):
+    X, y = points(n_classes)
+    X = 100.0 + 10.0 * X
+    pipeline = make_pipeline(StandardScaler(), clone(learner)).fit(X, y)
+    scaled = StandardScaler().fit_transform(X)
+    assert learnt(pipeline[-1]) == learnt(learner.fit(scaled, y))
+    assert pipeline.score(X, y) == learner.score(scaled, y)
+
+
+def test_text_pipeline(learner):
+    texts = ["a cosine is a margin", "bread and butter", "margin over norm", "butter the warm bread"] * 3
+    y = ["maths", "food"] * 6
+    pipeline = make_pipeline(CountVectorizer(), TfidfTransformer(), learner).fit(texts, y)
+    assert pipeline.score(texts, y) == 1.0
+    assert pipeline.predict(["warm bread", "the norm of a cosine margin"]).tolist() == ["food", "maths"]
+    assert len(pipeline[:-1].get_feature_names_out()) == learner.n_features_in_
+
+
+def test_grid_search_over_rules_and_their_parameters():
+    X, y = points(3)
+    grid = [
+        {"rule": list(RULES)},
+        {"rule": ["pa1", "pa2"], "rule_params": [{"C": 0.01}, {"C": 10.0}], "average": [False, True]},
+    ]
+    search = GridSearchCV(OnlineClassifier(), grid, error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == len(RULES) + 8
+    best = OnlineClassifier(**search.best_params_).fit(X, y)
+    assert learnt(search.best_estimator_) == learnt(best)
+
+
+def test_calibration_gives_probabilities(learner, n_classes):
+    X, y = points(n_classes)
+    calibrated = CalibratedClassifierCV(learner, ensemble=False).fit(X, y)
+    assert np.allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+    assert calibrated.score(X, y) > 0.7
+
+
+def test_heads_are_those_of_one_vs_rest(rule, average):
+    X, y = points(3)
+    learner = OnlineClassifier(rule, average=average).fit(X, y)
+    heads = OneVsRestClassifier(OnlineClassifier(rule, average=average)).fit(X, y).estimators_
+    for k, head in enumerate(heads):
+        proven = head.certificate_
+        # Heads whose length means nothing are compared as points of the hull, w / Lambda.
+        unit = head._model.heads.exact_coef_sum[0] if RULES[rule].scale_free else 1.0
+        assert np.array_equal(learner.coef_[k], head.coef_[0] / unit)
+        assert np.array_equal(learner.intercept_[k : k + 1], head.intercept_ / unit)
+        for field in ("coef_sum", "norm", "bound", "best_bound", "margin_ceiling", "mistakes", "updates"):
+            assert getattr(learner.certificate_, field)[k] == getattr(proven, field)
+
+
+def test_cross_validation(learner, storage):
+    X, y = points()
+    assert cross_val_score(learner, storage(X), y, error_score="raise").mean() > 0.6
+
+
+def test_clone_has_the_parameters_and_learns_the_same(learner, n_classes):
+    X, y = points(n_classes)
+    learner.set_params(average=True, passes=2).fit(X, y)
+    copied = clone(learner)
+    assert not copied.__sklearn_is_fitted__()
+    assert copied.get_params() == learner.get_params()
+    assert learnt(copied.fit(X, y)) == learnt(learner)
+
+
+def test_predicts_in_other_processes():
+    X, y = points(3, n_rows=2000)
+    learner = MCPClassifier().fit(X, y)
+    predicted = Parallel(
+        n_jobs=2, backend="loky", max_nbytes=1000
+    )(  # rows travel as memory maps
+        delayed(learner.predict)(half) for half in (X[:1000], X[1000:])
+    )
+    assert np.array_equal(np.concatenate(predicted), learner.predict(X))
+
+
+# Data frames
+
+
+def test_frames_learn_as_arrays_do(learner, frame):
+    X, y = points()
+    names = list("abcdef")
+    from_array = learnt(clone(learner).fit(X, y))
+    labels = frame(y[:, None], ["label"])["label"]
+    learner.fit(frame(X, names), labels)
+    assert learnt(learner) == from_array
+    assert learner.feature_names_in_.tolist() == names
+    assert np.array_equal(learner.predict(frame(X, names)), clone(learner).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("call", ["partial_fit", "predict", "decision_function", "score"])
+@pytest.mark.parametrize("names", ["fedcba", "abcdex"])
+def test_frames_with_other_columns_are_refused(frame, call, names):
+    X, y = points()
+    learner = OnlineClassifier().fit(frame(X, list("abcdef")), y)
+    labels = [y] if call in ("partial_fit", "score") else []
+    with pytest.raises(ValueError, match="feature names should match"):
+        getattr(learner, call)(frame(X, list(names)), *labels)
+
+
+def test_names_of_classes_may_be_a_pandas_type():
+    X, y = points()
+    names = np.where(y, "spam", "ham")
+    expected = OnlineClassifier().fit(X, names)
+    for dtype in ("string", "category", object):
+        learner = OnlineClassifier().fit(X, pd.Series(names, dtype=dtype))
+        assert learner.classes_.tolist() == ["ham", "spam"]
+        assert np.array_equal(learner.coef_, expected.coef_)
+        assert learner.predict(X).tolist() == expected.predict(X).tolist()

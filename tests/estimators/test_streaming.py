@@ -1,0 +1,219 @@
+"""How rows reach a learner: in chunks, in passes, shuffled, with ever more columns."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import maxcosine
+from maxcosine import BadStep, OnlineClassifier, PAClassifier, SortedLabelsWarning
+from tests.estimators.learners import everything, learnt, points
+
+
+def test_fit_is_one_partial_fit_with_all_rows(learner, n_classes, storage):
+    X, y = points(n_classes)
+    X = storage(X)
+    fitted = learnt(learner.fit(X, y))
+    streamed = type(learner)(**learner.get_params()).partial_fit(X, y, classes=np.unique(y))
+    assert learnt(streamed) == fitted
+
+
+def test_fit_forgets_what_was_learnt_before(learner, n_classes):
+    X, y = points(n_classes)
+    once = everything(learner.fit(X, y))
+    assert everything(learner.fit(X, y)) == once
+    learner.fit(*points(4, n_columns=3, dtype=np.float32))
+    assert everything(learner.fit(X, y)) == once
+
+
+def test_partial_fit_goes_on_after_fit(rule, average, n_classes):
+    X, y = points(n_classes)
+    learner = OnlineClassifier(rule, average=average).fit(X[:50], y[:50])
+    learner.partial_fit(X[50:], y[50:]).partial_fit(X[:1], y[:1], classes=learner.classes_)
+    whole = OnlineClassifier(rule, average=average).fit(np.vstack([X, X[:1]]), np.append(y, y[0]))
+    assert learnt(learner) == learnt(whole)
+
+
+def test_passes_are_so_many_partial_fits(rule, average):
+    X, y = points()
+    passes = OnlineClassifier(rule, average=average, passes=3).fit(X, y)
+    calls = OnlineClassifier(rule, average=average)
+    for _ in range(3):
+        calls.partial_fit(X, y, classes=[0, 1])
+    assert learnt(passes) == learnt(calls)
+    assert passes.n_seen_ == 3 * len(X)
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+def test_shuffle_draws_a_permutation_for_each_pass(rule, storage, passes):
+    X, y = points()
+    random = np.random.RandomState(7)
+    order = np.concatenate([random.permutation(len(X)) for _ in range(passes)])
+    shuffled = OnlineClassifier(rule, shuffle=True, random_state=7, passes=passes)
+    by_hand = OnlineClassifier(rule).fit(storage(X[order]), y[order])
+    assert learnt(shuffled.fit(storage(X), y)) == learnt(by_hand)
+    assert learnt(shuffled.fit(storage(X), y)) == learnt(by_hand)  # and the same ones again
+    assert learnt(shuffled.set_params(random_state=8).fit(storage(X), y)) != learnt(by_hand)
+
+
+@pytest.mark.parametrize("chunk", [20, 120])
+def test_verbose_reports_on_standard_error_and_changes_nothing(rule, capsys, chunk):
+    X, y = points()
+    quiet, loud = (OnlineClassifier(rule, verbose=verbose, passes=2) for verbose in (0, 1))
+    assert learnt(quiet.fit(X, y)) == learnt(loud.fit(X, y))
+    for start in range(0, len(X), chunk):
+        rows = slice(start, start + chunk)
+        assert learnt(quiet.partial_fit(X[rows], y[rows])) == learnt(loud.partial_fit(X[rows], y[rows]))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"[OnlineClassifier] pass 2 of 2: {len(X)} of {len(X)} rows (100%)" in err
+    assert err.count(f"{chunk} of {chunk} rows") >= len(X) // chunk
+    assert "mistakes" in err
+
+
+# Labels in order
+
+
+def labels_in_order(n_classes=2):
+    X, y = points(n_classes)
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def test_one_pass_over_rows_sorted_by_class_is_warned_of(learner, n_classes):
+    with pytest.warns(SortedLabelsWarning, match="shuffle=True") as caught:
+        learner.fit(*labels_in_order(n_classes))
+    assert {warning.filename for warning in caught} == {__file__}  # it points at the caller
+
+
+@pytest.mark.parametrize(
+    ("params", "data"),
+    [
+        ({"shuffle": True}, labels_in_order()),
+        ({"passes": 2}, labels_in_order()),
+        ({}, points()),
+        ({}, (np.eye(2), [0, 1])),  # two rows are always in some order
+    ],
+    ids=["shuffle", "passes", "mixed", "two rows"],
+)
+def test_no_warning_without_a_reason(params, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OnlineClassifier(**params).fit(*data)
+
+
+# Columns that become more
+
+
+def padded(X, n_columns):
+    return np.pad(X, ((0, 0), (0, n_columns - X.shape[1])))
+
+
+def test_growing_is_having_had_zero_columns_all_along(rule, storage, average, n_classes):
+    X, y = points(n_classes, n_columns=20)
+    grown, wide = (OnlineClassifier(rule, average=average, grow_features=grow) for grow in (True, False))
+    for start, n_columns in ((0, 3), (30, 12), (60, 7), (90, 20)):  # wider, and narrower again
+        rows, labels = X[start : start + 30, :n_columns], y[start : start + 30]
+        grown.partial_fit(storage(rows), labels, classes=np.unique(y))
+        wide.partial_fit(storage(padded(rows, 20)), labels, classes=np.unique(y))
+    assert grown.n_features_in_ == grown.coef_.shape[1] == 20
+    assert learnt(grown) == learnt(wide)
+
+
+def test_growing_predicts_for_any_number_of_columns(rule, storage, n_classes):
+    X, y = points(n_classes)
+    learner = OnlineClassifier(rule, grow_features=True).fit(storage(X), y)
+    scores = learner.decision_function(storage(X))
+    more = np.hstack([X, np.ones_like(X)])
+    assert np.array_equal(learner.decision_function(storage(more)), scores)  # no weight
+    fewer, zeros = X[:, :4], np.where(np.arange(6) < 4, X, 0.0)  # no value
+    assert np.allclose(
+        learner.decision_function(storage(fewer)), learner.decision_function(storage(zeros)), atol=1e-12
+    )
+
+
+def test_fit_starts_with_the_columns_it_is_given():
+    X, y = points()
+    learner = OnlineClassifier(grow_features=True).fit(X, y).fit(X[:, :3], y)
+    assert learner.coef_.shape == (1, 3)
+
+
+@pytest.mark.parametrize("n_columns", [4, 8])
+@pytest.mark.parametrize("call", ["partial_fit", "predict"])
+def test_without_growing_other_columns_are_refused(call, n_columns):
+    X, y = points()
+    learner = OnlineClassifier().fit(X, y)
+    other = np.ones((len(X), n_columns))
+    with pytest.raises(ValueError, match=f"X has {n_columns} features, but OnlineClassifier is expecting 6"):
+        learner.partial_fit(other, y) if call == "partial_fit" else learner.predict(other)
+
+
+def frame(names, X):
+    return pd.DataFrame(X[:, : len(names)], columns=list(names))
+
+
+def test_growing_names_keep_their_places():
+    X, y = points()
+    learner = OnlineClassifier(grow_features=True).fit(frame("abc", X), y)
+    learner.partial_fit(frame("abcde", X), y).partial_fit(frame("ab", X), y)
+    assert learner.feature_names_in_.tolist() == list("abcde")
+    assert learner.n_features_in_ == 5
+    assert len(learner.predict(frame("abcdef", X))) == len(X)
+    for names in ("abdc", "xabcde"):
+        before = everything(learner)
+        with pytest.raises(ValueError, match=r"column . of X is named '.' and was '.'"):
+            learner.partial_fit(frame(names, X), y)
+        assert everything(learner) == before
+        with pytest.raises(ValueError, match=r"column . of X is named '.' and was '.'"):
+            learner.predict(frame(names, X))
+
+
+@maxcosine.rules.rule
+def breaks_late(margin, sq_w, sq_x, coef_sum, state, params):
+    return 1.0, (1.0 if coef_sum < 40.0 else -1.0), state
+
+
+@pytest.mark.parametrize("n_columns", [6, 9])
+@pytest.mark.parametrize("call", ["fit", "partial_fit"])
+def test_rule_that_breaks_in_the_middle_leaves_no_trace(call, n_columns):
+    X, y = points(n_columns=9)
+    learner = OnlineClassifier(breaks_late, grow_features=True).fit(X[:20, :6], y[:20])
+    before = everything(learner)
+    with pytest.raises(BadStep, match="'breaks_late' asked in row"):
+        getattr(learner, call)(X[:, :n_columns], y)
+    assert everything(learner) == before
+
+
+def test_rows_of_very_different_norms_are_learnt_from_or_leave_no_trace(rule):
+    X, y = points(n_rows=20_000, dtype=np.float32)
+    X[::2] /= 1e6
+    learner = OnlineClassifier(rule, fit_intercept=False).fit(X[:20], y[:20])
+    before = everything(learner)
+    try:
+        learner.partial_fit(X, y)
+    except BadStep:
+        assert everything(learner) == before
+    assert np.isfinite(learner.coef_).all()
+
+
+def test_parameters_of_the_rule_may_change_between_partial_fits():
+    X, y = points()
+    changed = PAClassifier("pa1", C=1.0).partial_fit(X[:60], y[:60], classes=[0, 1])
+    changed.set_params(C=1e-3).partial_fit(X[60:], y[60:])
+    kept = PAClassifier("pa1", C=1.0).partial_fit(X, y, classes=[0, 1])
+    assert np.linalg.norm(changed.coef_ - kept.coef_) > 0
+    same = PAClassifier("pa1", C=1.0).partial_fit(X[:60], y[:60], classes=[0, 1])
+    assert np.linalg.norm(changed.coef_ - same.coef_) <= 60 * 1e-3 * np.linalg.norm(X, axis=1).max()
+
+
+@pytest.mark.parametrize("change", [{"rule": "pa"}, {"average": True}, {"fit_intercept": False}], ids=str)
+def test_what_cannot_change_between_partial_fits_is_refused(change):
+    X, y = points()
+    learner = OnlineClassifier().partial_fit(X, y, classes=[0, 1])
+    before = learnt(learner)
+    learner.set_params(**change)
+    with pytest.raises(ValueError, match=f"{next(iter(change))} was .* when learning began"):
+        learner.partial_fit(X, y)
+    learner.set_params(rule="mcp", average=False, fit_intercept=True)
+    assert learnt(learner) == before
