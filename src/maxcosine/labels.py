@@ -1,0 +1,119 @@
+"""Labels and codes: the one place that knows the code of a label.
+
+The classes of a model are sorted, and the code of a class is its position among them. Arrays of labels,
+single labels and the text of a stream are all encoded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+# Up to this many classes, comparing with each class is faster than a binary search.
+FEW_CLASSES = 32
+
+# The first labels of a data set usually contain every class.
+FIRST_LABELS = 1000
+
+
+class LabelEncoder:
+    """Gives labels their codes, among sorted classes.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+        The classes, sorted and without duplicates.
+
+    Examples
+    --------
+    >>> encoder = LabelEncoder(np.array(["eggs", "ham", "spam"]))
+    >>> encoder.code("ham")
+    1
+    >>> encoder.codes(np.array(["spam", "eggs", "toast"])).tolist()
+    [2, 0, -1]
+    """
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes
+        self._labels = classes.tolist()
+        self._codes = {label: code for code, label in enumerate(self._labels)}
+
+    def code(self, label: Any) -> int | None:
+        """Return the code of one label, or None if it is unknown."""
+        return self._codes.get(label)
+
+    def label(self, code: int) -> Any:
+        """Return the label of a code, as a plain Python value."""
+        return self._labels[code]
+
+    def codes(self, labels: np.ndarray) -> np.ndarray:
+        """Return the codes of an array of labels, -1 for those that are unknown."""
+        classes = self.classes
+        if len(classes) <= FEW_CLASSES:
+            codes = np.full(len(labels), -1)
+            for code, label in enumerate(classes):
+                codes += (code + 1) * (labels == label)
+            return codes
+        try:
+            codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        except TypeError:  # labels of a type that does not compare with the classes
+            return np.full(len(labels), -1)
+        return np.where(classes[codes] == labels, codes, -1)
+
+    def text_codes(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the codes of labels written as text, -1 for those that are unknown."""
+        codes = {label_text(label): code for label, code in self._codes.items()}
+        return np.array([codes.get(text, -1) for text in texts], np.int64)
+
+    def parse(self, texts: Sequence[str]) -> np.ndarray:
+        """Return new labels, given as text, in the type of the classes."""
+        kind = self.classes.dtype.kind
+        if kind in "OU":
+            return np.array(texts)
+        try:
+            if kind == "b":
+                raise ValueError
+            return np.array([self.classes.dtype.type(text) for text in texts])
+        except ValueError:
+            raise ValueError(
+                f"the labels {', '.join(map(repr, texts[:5]))} cannot be added to a model whose classes are "
+                f"{', '.join(map(repr, self._labels[:5]))}; train a new model, or map labels to numbers"
+            ) from None
+
+
+def label_text(label: Any) -> str:
+    """Write a label as a stream writes it: whole numbers have no decimal point.
+
+    >>> label_text(2.0), label_text("ham")
+    ('2', 'ham')
+    """
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def encode(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes of an array of labels, and the code of each label.
+
+    >>> classes, codes = encode(np.array(["ham", "eggs", "ham"]))
+    >>> classes.tolist(), codes.tolist()
+    (['eggs', 'ham'], [1, 0, 1])
+    """
+    classes = np.unique(labels[:FIRST_LABELS])
+    codes = LabelEncoder(classes).codes(labels)
+    if (codes < 0).any():
+        classes = np.unique(labels)
+        codes = LabelEncoder(classes).codes(labels)
+    return classes, codes
+
+
+def in_order_of_appearance(labels: np.ndarray) -> np.ndarray:
+    """Return the different labels of an array, in the order of their first rows.
+
+    >>> in_order_of_appearance(np.array(["ham", "eggs", "ham"])).tolist()
+    ['ham', 'eggs']
+    """
+    different, first = np.unique(labels, return_index=True)
+    return different[np.argsort(first, kind="stable")]
