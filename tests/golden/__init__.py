@@ -1,0 +1,1 @@
+"""What every rule learns from small streams, bit by bit."""
