@@ -1,38 +1,50 @@
-"""What is proven of a hypothesis, and of the examples it was learnt from (Lambda / norm(w)).
+"""What is proven of a hypothesis and of the examples that it was learnt from.
 
-Every rule moves w by keep >= 0 and add >= 0, so w is a non-negative combination of the signed
-examples with coefficients that sum to Lambda. For any w* of length 1 that separates the examples
-with margin gamma, w*.w >= gamma Lambda: the cosine between w and w* is at least gamma * ell with
-ell = Lambda / norm(w), and gamma itself is at most 1 / ell.
+Every rule moves w by keep >= 0 and add >= 0. So w is a combination of the signed examples with coefficients
+>= 0, whose sum is Lambda. For any w* of length 1 that separates the examples with margin gamma,
+w*.w >= gamma Lambda. The cosine between w and w* is therefore at least gamma ell with ell = Lambda / norm(w),
+and gamma is at most 1 / ell.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from maxcosine.record import Record
+Number = Any
+"""A float or an int, or an array with one number for each class."""
 
-Number = Any  # a float or an int, or an array with one for each class
 
-
-def _same(one: Record, other: object) -> bool:
-    """Equal values, where values may be arrays."""
+def _equal(one: Any, other: object) -> bool:
+    """Compare two dataclass instances whose values may be arrays."""
     if type(one) is not type(other):
         return False
-    return all(np.array_equal(value, getattr(other, name)) for name, value in one.as_dict().items())
+    return all(np.array_equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
 
 
-class Merge(Record, frozen=True):
-    """What a hypothesis was merged from, and what both ways of merging would have proven.
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """The models that a hypothesis was merged from, and the bounds of both ways of merging.
 
     Attributes
     ----------
-    how : "certified" or "mean"
-    models : how many models were merged
-    certified : ell of the point of the hull of the models nearest to the origin
-    mean : ell of their plain mean
+    how : {"certified", "mean"}
+        The way of merging that was chosen.
+    models : int
+        How many models were merged.
+    certified : float or array
+        The bound ell of the nearest point to the origin in the hull of the models.
+    mean : float or array
+        The bound ell of the plain mean of the models.
+
+    Examples
+    --------
+    >>> from maxcosine import MCPClassifier, merge
+    >>> parts = [MCPClassifier().fit([[2.0, 0.0], [0.0, k]], [1, 0]) for k in (1.0, 2.0)]
+    >>> merge(parts, "mean").certificate_.merge.how
+    'mean'
     """
 
     how: str
@@ -41,38 +53,71 @@ class Merge(Record, frozen=True):
     mean: Number
 
     def __eq__(self, other: object) -> bool:
-        return _same(self, other)
+        return _equal(self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
 
-class Certificate(Record, frozen=True):
-    """Proven facts about a hypothesis; arrays for one-vs-rest with more than two classes, else numbers.
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate:
+    """Proven facts about a hypothesis.
 
-    Everything here is about separation through the origin of the space that the learner sees: with
-    an intercept, the features and a constant 1.
+    Values are numbers; for one-vs-rest with more than two classes they are arrays with one number for each
+    class. All statements are about separation through the origin of the space that the learner sees: the
+    features, and a constant 1 if there is an intercept.
 
     Attributes
     ----------
-    rule : name of the rule
-    coef_sum : Lambda, the sum of the coefficients that w is made with, less what rounding may have
-        made of it: what is claimed is Lambda / (norm(w) + slack), see the decisions
-    norm : norm(w), constant weight included
-    bound : ell = Lambda / norm(w); the cosine to a separator of margin gamma is at least
-        gamma ell - rounding
-    rounding : how far rounding may have taken w from the combination it stands for, relative to norm(w)
-    best_bound : the largest ell so far
-    margin_ceiling : 1 / best_bound; no separator of the examples seen has a larger margin
-    since : examples that the model had seen when this hypothesis began; its class came late, if not 0
-    seen, mistakes, updates : how many examples there were since, were mistaken, moved the hypothesis
-    averaged : whether it is about the average of the hypotheses
-    augmented : whether the space has a constant feature, the intercept
-    joint : whether one hypothesis, with weights for each class, tells all classes apart
-    weighted : whether steps were multiplied by weights; then there is no mistake budget
-    own_bound : the ell that the rule's mistake budget rests on, or None
-    classes : what the entries of arrays are about, for one-vs-rest
-    merge : what the hypothesis was merged from, or None
-    last : the certificate of the last hypothesis; the same one, unless averaged
+    rule : str
+        The name of the rule.
+    coef_sum : float or array
+        Lambda, the sum of the coefficients of w, reduced by a proven bound on the rounding error. So the
+        claim is Lambda / (norm(w) + slack).
+    norm : float or array
+        norm(w), constant weight included.
+    bound : float or array
+        ell = Lambda / norm(w). The cosine to a separator of margin gamma is at least gamma ell - rounding.
+    best_bound : float or array
+        The largest ell so far.
+    seen : int or array
+        Examples since the hypothesis began.
+    mistakes : int or array
+        How many of them were predicted wrongly before they were learnt.
+    updates : int or array
+        How many of them changed the hypothesis.
+    rounding : float or array
+        A bound on the distance, relative to norm(w), between w and the exact combination of examples.
+    since : int or array
+        How many examples the model had seen before the hypothesis began; above 0 if its class came late.
+    augmented : bool
+        Whether the space has a constant feature, the intercept.
+    joint : bool
+        Whether one hypothesis, with weights for each class, learns all classes.
+    weighted : bool
+        Whether steps were multiplied by weights. There is no mistake budget then.
+    own_bound : float, array or None
+        The ell of the rule's own mistake budget, or None if the rule has none.
+    classes : array or None
+        The classes that the entries of arrays belong to, for one-vs-rest.
+    merge : Merge or None
+        The models that the hypothesis was merged from.
+    before_averaging : Certificate or None
+        For an averaged hypothesis, the certificate of the last one; else None.
+
+    References
+    ----------
+    N. H. Bshouty and C. A. Haddad-Zaknoon, "The Maximum Cosine Framework for Deriving Perceptron Based Linear
+    Classifiers", 2017, arXiv:1707.00821.
+
+    Examples
+    --------
+    >>> from maxcosine import MCPClassifier
+    >>> learner = MCPClassifier(fit_intercept=False).fit([[2.0, 0.0], [0.0, 1.0]], [1, 0])
+    >>> certificate = learner.certificate_
+    >>> certificate.seen
+    2
+    >>> certificate.margin_ceiling >= 1 / certificate.best_bound
+    True
     """
 
     rule: str
@@ -85,48 +130,65 @@ class Certificate(Record, frozen=True):
     updates: Number
     rounding: Number = 0.0
     since: Number = 0
-    averaged: bool = False
     augmented: bool = False
     joint: bool = False
     weighted: bool = False
     own_bound: Number | None = None
     classes: Any = None
     merge: Merge | None = None
-    _last: Certificate | None = None
+    before_averaging: Certificate | None = None
 
     def __eq__(self, other: object) -> bool:
-        return _same(self, other)
+        return _equal(self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
     def margin_ceiling(self) -> Number:
+        """1 / best_bound: no separator of the examples seen has a larger margin."""
         with np.errstate(divide="ignore"):
             ceiling = 1.0 / np.asarray(self.best_bound, dtype=np.float64)
         return float(ceiling) if ceiling.ndim == 0 else ceiling
 
     @property
+    def averaged(self) -> bool:
+        """Whether the certificate is about the average of the hypotheses."""
+        return self.before_averaging is not None
+
+    @property
     def last(self) -> Certificate:
-        return self if self._last is None else self._last
+        """The certificate of the last hypothesis; this one, unless it is about the average."""
+        return self if self.before_averaging is None else self.before_averaging
 
     @property
     def space(self) -> str:
-        """The space in which the separators of the statement live."""
+        """The space in which the separators of the statements live."""
         space = "the features and a constant 1" if self.augmented else "the features"
         return f"{space}, once for each class" if self.joint else space
 
     def mistake_budget(self, margin: float, radius: float) -> Number:
-        """How many mistakes can still come, if a separator of this margin exists.
+        """Bound the number of mistakes to come, if a separator of this margin exists.
 
-        For examples past and future separated with `margin`, and future examples no longer than
-        `radius` (both in the space of the certificate: jointly, an example is sqrt(2) times as long as its
-        features), at most radius^2 (1 / margin^2 - ell^2), with the rule's own ell.
-        It is nan where the certificate refutes the margin: it is above `margin_ceiling`.
+        The budget is radius^2 (1 / margin^2 - ell^2), with the rule's own ell.
+
+        Parameters
+        ----------
+        margin : float
+            The margin of a separator of all examples, past and future.
+        radius : float
+            The largest norm of a future example. Both are measured in the space of the certificate; in joint
+            learning an example is sqrt(2) times as long as its features.
+
+        Returns
+        -------
+        float or array
+            The largest possible number of future mistakes; nan where `margin` is above `margin_ceiling`,
+            because the certificate then excludes such a separator.
         """
         if self.weighted:
             raise ValueError(
-                "the mistake budget rests on steps of the length that the rule chose, and sample_weight or "
-                "class_weight changed them; the bound and the ceiling hold all the same"
+                "the mistake budget assumes steps of the length that the rule chose, but sample_weight or "
+                "class_weight changed them; the bound and the ceiling still hold"
             )
         if self.own_bound is None:
             raise ValueError(
@@ -142,69 +204,74 @@ class Certificate(Record, frozen=True):
 
     def __repr__(self) -> str:
         kinds = f"{'averaged ' if self.averaged else ''}{'joint ' if self.joint else ''}"
-        what = f"the {kinds}{self.rule} hypothesis"
-        lines = self._table(what) if np.ndim(self.bound) else self._text(what)
+        title = f"Certificate of the {kinds}{self.rule} hypothesis"
+        lines = _table(self, title) if np.ndim(self.bound) else _text(self, title)
         if self.merge is not None:
             lines.append(
                 f"  merged from {self.merge.models:,} models by {self.merge.how!r}; bounds at the merge: "
-                f"certified {_shown(self.merge.certified)}, mean {_shown(self.merge.mean)}"
+                f"certified {_range(self.merge.certified)}, mean {_range(self.merge.mean)}"
             )
         if self.weighted:
-            lines.append("  steps were weighted: Lambda counts them as they were taken, no mistake budget")
+            lines.append("  steps were weighted: Lambda includes the weights; there is no mistake budget")
         return "\n".join(lines)
 
-    def _text(self, what: str) -> list[str]:
-        return [
-            f"Certificate of {what}",
-            f"  proven: {self._statement()}",
-            f"  its cosine to a separator of margin g is at least {self.bound:.6g} g - {self.rounding:.1g}",
-            f"  space: {self.space}, through the origin",
-            f"  Lambda {self.coef_sum:.6g}, norm {self.norm:.6g}, bound {self.bound:.6g}, "
-            f"best bound {self.best_bound:.6g}",
-            f"  seen {self.seen:,}{self._from()}, mistakes {self.mistakes:,}, updates {self.updates:,}",
-        ]
 
-    def _table(self, what: str) -> list[str]:
-        late = np.any(self.since)
-        counted = "from example" if self.merge is None else "seen"
-        lines = [
-            f"Certificate of {what}, one for each class against the rest",
-            f"  proven of the {np.max(self.seen):,} examples seen: no separator of a class from the rest "
-            "has a margin above its ceiling",
-            f"  space: {self.space}, through the origin; "
-            f"the cosine to a separator of margin g is at least bound * g - {np.max(self.rounding):.1g}",
-            f"{'class':>16}{'ceiling':>12}{'bound':>12}{'best bound':>12}{'Lambda':>12}{'norm':>12}"
-            f"{'mistakes':>12}{'updates':>12}{counted if late else '':>14}".rstrip(),
-        ]
-        if late:
-            which = "of the models that know it" if self.merge else "from its first one on"
-            lines.insert(2, f"  a class that not all examples count for: of the examples {which}")
-        numbers = (self.margin_ceiling, self.bound, self.best_bound, self.coef_sum, self.norm)
-        counts = (self.mistakes, self.updates, self.seen if self.merge else self.since + 1)
-        for label, *row in zip(self.classes, *numbers, *counts, strict=True):
-            cells = "".join(f"{value:12.5g}" for value in row[:-3])
-            start = f"{row[-1]:14,d}" if late else ""
-            lines.append(f"{label!s:>16}{cells}{row[-3]:12,d}{row[-2]:12,d}{start}")
-        return lines
-
-    def _statement(self) -> str:
-        ceiling = self.margin_ceiling
-        if ceiling == np.inf:
-            return "nothing yet"
-        examples = f"the {self.seen:,} examples seen"
-        if self.joint:
-            return f"no weights tell the classes of {examples} apart with a margin above {ceiling:.6g}"
-        return f"no separator of {examples} has a margin above {ceiling:.6g}"
-
-    def _from(self) -> str:
-        """Which examples it counts, if not all."""
-        if not self.since:
-            return ""
-        if self.merge is not None:
-            return f" of {self.since + self.seen:,}"
-        return f" from example {self.since + 1:,} on"
+def _text(c: Certificate, title: str) -> list[str]:
+    """The lines that describe one hypothesis."""
+    return [
+        title,
+        f"  proven: {_statement(c)}",
+        f"  its cosine to a separator of margin g is at least {c.bound:.6g} g - {c.rounding:.1g}",
+        f"  space: {c.space}, through the origin",
+        f"  Lambda {c.coef_sum:.6g}, norm {c.norm:.6g}, bound {c.bound:.6g}, best bound {c.best_bound:.6g}",
+        f"  seen {c.seen:,}{_since(c)}, mistakes {c.mistakes:,}, updates {c.updates:,}",
+    ]
 
 
-def _shown(bounds: Number) -> str:
+def _statement(c: Certificate) -> str:
+    ceiling = c.margin_ceiling
+    if ceiling == np.inf:
+        return "nothing yet"
+    examples = f"the {c.seen:,} examples seen"
+    if c.joint:
+        return f"no weights tell the classes of {examples} apart with a margin above {ceiling:.6g}"
+    return f"no separator of {examples} has a margin above {ceiling:.6g}"
+
+
+def _since(c: Certificate) -> str:
+    """Which examples are counted, if not all."""
+    if not c.since:
+        return ""
+    if c.merge is not None:
+        return f" of {c.since + c.seen:,}"
+    return f" from example {c.since + 1:,} on"
+
+
+def _table(c: Certificate, title: str) -> list[str]:
+    """The lines that describe one hypothesis for each class."""
+    late = np.any(c.since)
+    counted = "from example" if c.merge is None else "seen"
+    lines = [
+        f"{title}, one for each class against the rest",
+        f"  proven of the {np.max(c.seen):,} examples seen: no separator of a class from the rest "
+        "has a margin above its ceiling",
+        f"  space: {c.space}, through the origin; "
+        f"the cosine to a separator of margin g is at least bound * g - {np.max(c.rounding):.1g}",
+        f"{'class':>16}{'ceiling':>12}{'bound':>12}{'best bound':>12}{'Lambda':>12}{'norm':>12}"
+        f"{'mistakes':>12}{'updates':>12}{counted if late else '':>14}".rstrip(),
+    ]
+    if late:
+        which = "of the models that know it" if c.merge else "from its first one on"
+        lines.insert(2, f"  for a class that came late: of the examples {which}")
+    numbers = (c.margin_ceiling, c.bound, c.best_bound, c.coef_sum, c.norm)
+    counts = (c.mistakes, c.updates, c.seen if c.merge else c.since + 1)
+    for label, *row in zip(c.classes, *numbers, *counts, strict=True):
+        cells = "".join(f"{value:12.5g}" for value in row[:-3])
+        start = f"{row[-1]:14,d}" if late else ""
+        lines.append(f"{label!s:>16}{cells}{row[-3]:12,d}{row[-2]:12,d}{start}")
+    return lines
+
+
+def _range(bounds: Number) -> str:
     low, high = np.min(bounds), np.max(bounds)
     return f"{low:.6g}" if np.ndim(bounds) == 0 else f"{low:.6g} to {high:.6g}"

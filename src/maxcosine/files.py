@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files that are either complete or unchanged."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import IO
 
 @contextmanager
 def writing(path: str | Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` at the end, on disk and in one moment.
+    """Open a file for writing; it replaces `path` when the block ends.
 
-    If anything goes wrong before that, `path` stays as it was and nothing is left behind. A link stays, and
-    the file that it leads to is written. A device or a pipe is no file to be replaced: it is written to.
+    The content goes to a temporary file beside `path`, which is synced to disk and renamed at the end. If the
+    block raises, `path` keeps its old content and the temporary file is removed. If `path` is a symbolic
+    link, the link stays and its target is replaced. A device or a pipe is written to directly.
     """
     path = Path(path)
     refuse_folder(path)
@@ -37,27 +38,27 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def write(path: str | Path, content: bytes | str) -> None:
+    """Write a whole file; text is encoded as UTF-8."""
+    with writing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
 def user_cache() -> Path:
-    """The user's folder for what can be had again."""
+    """Return the user's folder for files that can be downloaded or computed again."""
     if own := os.environ.get("MAXCOSINE_CACHE"):
         return Path(own).expanduser()
     shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # A relative path there is to be ignored, says the XDG specification.
+    # The XDG specification says to ignore a relative path.
     return (shared if shared.is_absolute() else Path.home() / ".cache") / "maxcosine"
 
 
 def is_special(path: Path) -> bool:
-    """Whether it is there and neither a file nor a folder: a device, a pipe, a socket."""
+    """Return whether `path` is a device, a pipe or a socket."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def refuse_folder(path: Path) -> None:
-    """A folder cannot be written to."""
+    """Raise an error if `path` is a folder."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
-
-
-def write(path: str | Path, content: bytes | str) -> None:
-    """Write a whole file, text in UTF-8."""
-    with writing(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)

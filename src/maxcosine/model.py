@@ -337,14 +337,13 @@ class Model(Record):
             seen=given(table["seen"] - since),
             mistakes=given(table["mistakes"]),
             updates=given(table["updates"]),
-            averaged=last is not None,
             augmented=self.heads.fit_intercept,
             joint=self.heads.joint,
             weighted=weighted,
             classes=None if one else self.classes,
             own_bound=self._own_bounds(given) if self.rule.own_bound and not weighted else None,
             merge=self.merge,
-            _last=last,
+            before_averaging=last,
         )
 
     def _own_bounds(self, given: Any) -> Any:

@@ -109,7 +109,7 @@ def combine(job: Job, parts: Sequence[Part]) -> Part:
     shards = [part.shards for part in full]
     merged = merge([_model(job, part) for part in full], job.how, weights=shards)
     assert merged.merge is not None
-    merged.merge = merged.merge.replace(models=sum(shards))
+    merged.merge = replace(merged.merge, models=sum(shards))
     return Part(model_file.to_bytes(merged), sum(shards), rounds)
 
 
