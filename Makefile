@@ -10,9 +10,9 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # Where runnable examples live, beside the tests.
-DOCTESTS   := src/maxcosine README.md $(filter-out docs/spark.md,$(wildcard docs/*.md docs/*/*.md))
+DOCTESTS   := src/maxcosine README.md $(filter-out docs/how-to/spark.md,$(wildcard docs/*.md docs/*/*.md))
 # What needs Spark, and is run by `make test-spark` alone.
-SPARK_TESTS := tests/distributed/spark src/maxcosine/distributed/spark docs/spark.md
+SPARK_TESTS := tests/distributed/spark src/maxcosine/distributed/spark docs/how-to/spark.md
 SPARK_KILLS := tests/distributed/spark/test_survival.py
 # What is run a second time as plain Python: everything that Numba compiles.
 PURE_TESTS := tests/engine tests/index tests/rules tests/stream/test_svmlight.py tests/stream/test_vw.py tests/test_bound.py tests/test_maximise.py

@@ -1,4 +1,4 @@
-"""docs/migration.md: both cells of every line are run, and what the third one says is checked."""
+"""docs/how-to/migration.md: both cells of every line are run, and what the third one says is checked."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ import sklearn.linear_model
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-PAGE = (Path(__file__).parents[1] / "docs" / "migration.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "migration.md").read_text(encoding="utf-8")
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HEAD = re.compile(r"^\| \S+ \| maxcosine \| what differs \|$", re.MULTILINE)
