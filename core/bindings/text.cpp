@@ -1,0 +1,255 @@
+// The Python functions that parse text and make rows canonical.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../canonicalize.hpp"
+#include "../text/svmlight.hpp"
+#include "../text/vw.hpp"
+#include "bindings.hpp"
+
+namespace maxcosine {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+constexpr std::size_t MAX_BLOCK = std::size_t{1} << 31;  // positions within a block fit into 32 bits
+constexpr unsigned MAX_BITS = 31;
+
+// The bytes of an object that supports the buffer protocol.
+class BufferView {
+ public:
+  explicit BufferView(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~BufferView() { PyBuffer_Release(&view_); }
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+
+  // The block buffer[start:stop].
+  [[nodiscard]] std::string_view block(std::size_t start, std::size_t stop) const {
+    const auto size = static_cast<std::size_t>(view_.len);
+    if (start < PADDING || start > stop || stop > size || size - stop < PADDING)
+      throw nb::value_error("a block needs PADDING bytes of the buffer before its start and after its stop");
+    if (stop - start > MAX_BLOCK) throw nb::value_error("a block has at most 2 GB");
+    return {static_cast<const char*>(view_.buf) + start, stop - start};
+  }
+
+ private:
+  Py_buffer view_;
+};
+
+// The buffer as a NumPy array, without a copy.
+template <class T>
+[[nodiscard]] nb::object to_numpy(Buffer<T>&& values) {
+  using Item = std::conditional_t<std::is_same_v<T, char>, std::uint8_t, T>;
+  auto* owned = new Buffer<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Buffer<T>*>(p); });
+  auto* data = reinterpret_cast<Item*>(owned->data());
+  return nb::cast(nb::ndarray<nb::numpy, Item, nb::ndim<1>>(data, {owned->size()}, owner));
+}
+
+struct PyParsedBlock {
+  nb::object indptr, columns = nb::none(), ids = nb::none(), letters = nb::none(), name_starts = nb::none(),
+                     name_columns = nb::none(), values, codes, weights = nb::none(), row_starts, row_lines,
+                     squares = nb::none();
+  std::vector<std::string> labels;
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int32_t>> faults;
+  std::int64_t n_lines = 0;
+  std::uint64_t n_columns = 0;
+};
+
+template <class Key, class Value>
+[[nodiscard]] PyParsedBlock to_python(ParsedBlock<Key, Value>&& block, bool named, bool keyed) {
+  PyParsedBlock result;
+  constexpr bool ARE_IDS = sizeof(Key) == sizeof(std::uint64_t);
+  result.indptr = to_numpy(std::move(block.indptr));
+  if (keyed) {
+    (ARE_IDS ? result.ids : result.columns) = to_numpy(std::move(block.keys));
+    result.squares = to_numpy(std::move(block.squares));
+    result.n_columns = ARE_IDS ? 0 : block.n_columns;
+  }
+  if (named) {
+    result.letters = to_numpy(std::move(block.letters));
+    result.name_starts = to_numpy(std::move(block.name_starts));
+    if (keyed) result.name_columns = to_numpy(std::move(block.name_columns));
+  }
+  result.values = to_numpy(std::move(block.values));
+  result.codes = to_numpy(std::move(block.codes));
+  result.labels = block.labels.labels();
+  if (std::any_of(block.weights.begin(), block.weights.end(), [](double weight) { return weight != 1; }))
+    result.weights = to_numpy(std::move(block.weights));
+  result.row_starts = to_numpy(std::move(block.row_starts));
+  result.row_lines = to_numpy(std::move(block.row_lines));
+  for (const Fault& fault : block.faults)
+    result.faults.emplace_back(fault.line, fault.start, fault.stop, fault.position, static_cast<std::int32_t>(fault.code));
+  result.n_lines = block.n_lines;
+  return result;
+}
+
+[[nodiscard]] ReadOptions read_options(unsigned bits, bool exact, bool log1p, bool l2, bool stop_at_fault, bool keep_names) {
+  if (bits > MAX_BITS) throw nb::value_error("bits is the number of bits of a column, 1 to 31, or 0 for no hashing");
+  if (bits != 0 && exact) throw nb::value_error("features are hashed (bits > 0) or exact, not both");
+  return {bits, exact, {log1p, l2}, stop_at_fault, keep_names};
+}
+
+// Calls use(0.0f) or use(0.0), by the name of a NumPy type.
+template <class Use>
+PyParsedBlock with_type(nb::handle dtype, Use use) {
+  const auto name = nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name"));
+  if (name == "float32") return use(0.0f);
+  if (name == "float64") return use(0.0);
+  throw nb::type_error("dtype must be float32 or float64");
+}
+
+template <class Parse>
+[[nodiscard]] auto without_gil(Parse parse) {
+  const nb::gil_scoped_release release;
+  return parse();
+}
+
+PyParsedBlock py_parse_svmlight(nb::handle buffer, std::size_t start, std::size_t stop, unsigned bits, bool exact,
+                                nb::handle dtype, bool log1p, bool l2, bool stop_at_fault) {
+  const BufferView view(buffer);
+  const std::string_view text = view.block(start, stop);
+  const ReadOptions options = read_options(bits, exact, log1p, l2, stop_at_fault, false);
+  return with_type(dtype, [&]<class Value>(Value) {
+    if (exact) return to_python(without_gil([&] { return parse_svmlight<std::uint64_t, Value>(text, options); }), false, true);
+    return to_python(without_gil([&] { return parse_svmlight<std::uint32_t, Value>(text, options); }), false, true);
+  });
+}
+
+PyParsedBlock py_parse_vw(nb::handle buffer, std::size_t start, std::size_t stop, unsigned bits, bool exact,
+                          nb::handle dtype, bool log1p, bool l2, bool stop_at_fault, bool keep_names) {
+  const BufferView view(buffer);
+  const std::string_view text = view.block(start, stop);
+  const ReadOptions options = read_options(bits, exact, log1p, l2, stop_at_fault, keep_names);
+  if (bits == 0 && !exact) throw nb::value_error("features of this format have names: hash them (bits > 0) or set exact");
+  return with_type(dtype, [&]<class Value>(Value) {
+    return to_python(without_gil([&] { return parse_vw<Value>(text, options); }), exact || keep_names, !exact);
+  });
+}
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+[[nodiscard]] std::span<const T> span_of(const Array<T>& array) {
+  return {array.data(), array.size()};
+}
+
+void check_indptr(std::span<const std::int64_t> indptr, std::size_t n_values) {
+  bool rising = !indptr.empty() && indptr.front() >= 0;
+  for (std::size_t k = 1; k < indptr.size(); ++k) rising &= indptr[k - 1] <= indptr[k];
+  if (!rising || static_cast<std::size_t>(indptr.back()) > n_values)
+    throw nb::value_error("indptr must rise and stay within the values");
+}
+
+template <class Key, class Value>
+nb::tuple py_canonicalize(const Array<std::int64_t>& indptr, const Array<Key>& slots, const Array<Value>& values,
+                          bool log1p, bool l2, const std::optional<Array<double>>& extra_squares) {
+  const auto rows = span_of(indptr);
+  check_indptr(rows, values.size());
+  if (slots.size() != values.size()) throw nb::value_error("slots and values must have the same length");
+  std::span<const double> extra;
+  if (extra_squares) extra = span_of(*extra_squares);
+  if (extra_squares && extra.size() + 1 != rows.size()) throw nb::value_error("extra_squares needs one entry for each row");
+  Buffer<std::int64_t> new_indptr(rows.size());
+  Buffer<Key> new_slots(values.size());
+  Buffer<Value> new_values(values.size());
+  {
+    const nb::gil_scoped_release release;
+    std::vector<std::uint32_t> table;
+    std::size_t end = 0;
+    new_indptr[0] = 0;
+    for (std::size_t row = 0; row + 1 < rows.size(); ++row) {
+      const std::int64_t start = rows[row], stop = rows[row + 1];
+      std::copy(slots.data() + start, slots.data() + stop, new_slots.data() + end);
+      std::copy(values.data() + start, values.data() + stop, new_values.data() + end);
+      end += canonicalize_row(new_slots.data() + end, new_values.data() + end, static_cast<std::size_t>(stop - start),
+                              {log1p, l2}, table, extra.empty() ? 0.0 : extra[row]);
+      new_indptr[row + 1] = static_cast<std::int64_t>(end);
+    }
+    new_slots.resize(end);
+    new_values.resize(end);
+  }
+  return nb::make_tuple(to_numpy(std::move(new_indptr)), to_numpy(std::move(new_slots)), to_numpy(std::move(new_values)));
+}
+
+template <class Value>
+nb::object py_square_norms(const Array<std::int64_t>& indptr, const Array<Value>& values) {
+  const auto rows = span_of(indptr);
+  check_indptr(rows, values.size());
+  Buffer<double> squares(rows.size() - 1);
+  for (std::size_t row = 0; row + 1 < rows.size(); ++row)
+    squares[row] = square_norm(values.data() + rows[row], static_cast<std::size_t>(rows[row + 1] - rows[row]));
+  return to_numpy(std::move(squares));
+}
+
+void bind_parsed_block(nb::module_& m) {
+  nb::class_<PyParsedBlock>(m, "ParsedBlock")
+      .def_ro("indptr", &PyParsedBlock::indptr)
+      .def_ro("columns", &PyParsedBlock::columns)
+      .def_ro("ids", &PyParsedBlock::ids)
+      .def_ro("letters", &PyParsedBlock::letters)
+      .def_ro("name_starts", &PyParsedBlock::name_starts)
+      .def_ro("name_columns", &PyParsedBlock::name_columns)
+      .def_ro("values", &PyParsedBlock::values)
+      .def_ro("codes", &PyParsedBlock::codes)
+      .def_ro("labels", &PyParsedBlock::labels)
+      .def_ro("weights", &PyParsedBlock::weights)
+      .def_ro("row_starts", &PyParsedBlock::row_starts)
+      .def_ro("row_lines", &PyParsedBlock::row_lines)
+      .def_ro("n_lines", &PyParsedBlock::n_lines)
+      .def_ro("squares", &PyParsedBlock::squares)
+      .def_ro("n_columns", &PyParsedBlock::n_columns)
+      .def_ro("faults", &PyParsedBlock::faults);
+}
+
+template <class Key, class Value>
+void bind_canonicalize(nb::module_& m) {
+  m.def("canonicalize", &py_canonicalize<Key, Value>, nb::arg("indptr").noconvert(), nb::arg("slots").noconvert(),
+        nb::arg("values").noconvert(), nb::kw_only(), "log1p"_a, "l2"_a, nb::arg("extra_squares").none() = nb::none());
+}
+
+}  // namespace
+
+void bind_text(nb::module_& m) {
+  m.attr("PADDING") = PADDING;
+  nb::dict messages, codes;
+  for (const FaultText& fault : FAULT_TEXTS) {
+    messages[nb::int_(static_cast<int>(fault.code))] = fault.message;
+    codes[fault.name] = static_cast<int>(fault.code);
+  }
+  m.attr("FAULT_MESSAGES") = messages;
+  m.attr("FAULT_CODES") = codes;
+  bind_parsed_block(m);
+  m.def("parse_svmlight", &py_parse_svmlight, "buffer"_a, "start"_a, "stop"_a, nb::kw_only(), "bits"_a, "exact"_a,
+        "dtype"_a, "log1p"_a, "l2"_a, "stop_at_fault"_a);
+  m.def("parse_vw", &py_parse_vw, "buffer"_a, "start"_a, "stop"_a, nb::kw_only(), "bits"_a, "exact"_a, "dtype"_a,
+        "log1p"_a, "l2"_a, "stop_at_fault"_a, "keep_names"_a);
+  m.def("canonical_label", &canonical_label, "text"_a);
+  bind_canonicalize<std::uint32_t, float>(m);
+  bind_canonicalize<std::uint32_t, double>(m);
+  bind_canonicalize<std::uint64_t, float>(m);
+  bind_canonicalize<std::uint64_t, double>(m);
+  m.def("square_norms", &py_square_norms<float>, nb::arg("indptr").noconvert(), nb::arg("values").noconvert());
+  m.def("square_norms", &py_square_norms<double>, nb::arg("indptr").noconvert(), nb::arg("values").noconvert());
+}
+
+}  // namespace maxcosine
