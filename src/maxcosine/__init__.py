@@ -24,9 +24,9 @@ if TYPE_CHECKING:
         SortedLabelsWarning,
     )
     from maxcosine.estimators.files import load, save
+    from maxcosine.estimators.merging import merge
     from maxcosine.framework import Maximum, cosine_bound, maximise, phi
     from maxcosine.index import FeatureIndex
-    from maxcosine.merging import merge
     from maxcosine.rules import RULES
     from maxcosine.rules.rule import Param, Rule, rule
 
@@ -79,7 +79,7 @@ _MODULES = {
     "cosine_bound": "framework",
     "load": "estimators.files",
     "maximise": "framework",
-    "merge": "merging",
+    "merge": "estimators.merging",
     "phi": "framework",
     "rule": "rules.rule",
     "save": "estimators.files",

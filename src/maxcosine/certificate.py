@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+HOW = ("certified", "mean")
+"""The ways of merging, see `Merge`."""
+
 Number = Any
 """A float or an int, or an array with one number for each class."""
 

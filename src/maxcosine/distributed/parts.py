@@ -15,10 +15,11 @@ import numpy as np
 from sklearn.base import clone
 
 from maxcosine import model_file
+from maxcosine.certificate import HOW
 from maxcosine.distributed.shards import TextShard
 from maxcosine.distributed.tally import Tally
 from maxcosine.estimators import OnlineBase
-from maxcosine.merging import HOW, as_start, count_start, merge
+from maxcosine.merging import add_counts, merge, without_counts
 from maxcosine.model import Model
 
 
@@ -88,7 +89,7 @@ def learn(job: Job, shard: Any, start: Part | None = None) -> Part:
     shard : a `TextShard`; or chunks, (X, y) or (X, y, weights), or a function that gives them. X is an
         array, a sparse matrix, a data frame, or a list of dicts.
     """
-    model = as_start(_model(job, start)) if start is not None and start.model else None
+    model = without_counts(_model(job, start)) if start is not None and start.model else None
     if isinstance(shard, TextShard):
         model, tally = shard.learn(job.estimator, model)
     else:
@@ -120,7 +121,7 @@ def close_round(job: Job, merged: Part, start: Part | None = None) -> Part:
     if not merged.model:
         return replace(start, rounds=merged.rounds)
     model = _model(job, merged)
-    count_start(model, _model(job, start))
+    add_counts(model, _model(job, start))
     return replace(merged, model=model_file.to_bytes(model))
 
 
