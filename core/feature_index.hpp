@@ -32,20 +32,34 @@ template <class Word>
   return word;
 }
 
-// The last bytes of a name, at most eight of them; it never reads past the end.
-[[nodiscard]] inline std::uint64_t load_tail(const char* from, std::size_t size) noexcept {
-  if (size >= 8) return load_word<std::uint64_t>(from + size - 8);
-  if (size >= 4) return load_word<std::uint32_t>(from) | load_word<std::uint32_t>(from + size - 4) << 32;
-  if (size == 0) return 0;
-  return load_word<std::uint8_t>(from) | load_word<std::uint8_t>(from + size / 2) << 8 |
-         load_word<std::uint8_t>(from + size - 1) << 16;
-}
+// The first and the last eight bytes of a name, or what a shorter name has; up to 16 bytes they tell all of it.
+struct NameEnds {
+  std::uint64_t first, last;
+
+  // Branches on the size only four ways, because sizes vary and a loop over words would often be mispredicted.
+  [[nodiscard]] static NameEnds of(std::string_view name) noexcept {
+    const char* start = name.data();
+    const char* stop = start + name.size();
+    if (name.size() >= 8) return {load_word<std::uint64_t>(start), load_word<std::uint64_t>(stop - 8)};
+    if (name.size() >= 4) return {load_word<std::uint32_t>(start), load_word<std::uint32_t>(stop - 4)};
+    if (name.empty()) return {0, 0};
+    return {load_word<std::uint8_t>(start) << 8 | load_word<std::uint8_t>(start + name.size() / 2),
+            load_word<std::uint8_t>(stop - 1)};
+  }
+  [[nodiscard]] bool operator==(const NameEnds&) const noexcept = default;
+};
 
 [[nodiscard]] inline std::uint64_t hash_name(std::string_view name) noexcept {
-  std::uint64_t hash = name.size();
-  std::size_t at = 0;
-  for (; at + 8 < name.size(); at += 8) hash = mix(hash ^ load_word<std::uint64_t>(name.data() + at));
-  return mix(mix(hash ^ load_tail(name.data() + at, name.size() - at)));
+  const NameEnds ends = NameEnds::of(name);
+  std::uint64_t hash = mix(mix(name.size() ^ ends.first) ^ ends.last);
+  for (std::size_t at = 8; at + 8 < name.size(); at += 8)
+    hash = mix(hash ^ load_word<std::uint64_t>(name.data() + at));
+  return hash;
+}
+
+[[nodiscard]] inline bool same_name(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size() || NameEnds::of(a) != NameEnds::of(b)) return false;
+  return a.size() <= 16 || std::memcmp(a.data() + 8, b.data() + 8, a.size() - 16) == 0;
 }
 
 // Slots 0, 1, 2, ... for ids or names in the order of their first appearance.
@@ -65,33 +79,16 @@ class FeatureIndex {
 
   // The slot of a key; if it is unknown, a new slot if the index may grow, or else NO_SLOT.
   std::uint32_t slot_of_id(std::uint64_t id, bool grow) {
-    std::size_t place = place_of_id(id);
-    if (places_[place] != NO_SLOT) return places_[place];
-    if (!grow) return NO_SLOT;
-    if (is_full()) {
-      make_room();
-      place = place_of_id(id);
-    }
-    reserve_words(1);
-    keys_.push_back(id);
-    places_[place] = count_;
-    return count_++;
+    const std::uint32_t slot = places_[place_of_id(id)];
+    return slot == NO_SLOT && grow ? add_id(id) : slot;
   }
 
   std::uint32_t slot_of_name(std::string_view name, bool grow) { return slot_of_name(name, hash_name(name), grow); }
 
   std::uint32_t slot_of_name(std::string_view name, std::uint64_t hash, bool grow) {
-    std::size_t place = place_of_name(name, hash);
-    if (places_[place] != NO_SLOT) return slot_of_record(places_[place]);
-    if (!grow) return NO_SLOT;
-    if (is_full()) {
-      make_room();
-      place = place_of_name(name, hash);
-    }
-    const std::size_t record = keys_.size();
-    append_record(name);
-    places_[place] = std::uint32_t(record);
-    return count_++;
+    const std::uint32_t record = places_[place_of_name(name, hash)];
+    if (record != NO_SLOT) return slot_of_record(record);
+    return grow ? add_name(name, hash) : NO_SLOT;
   }
 
   // Lookups of several keys overlap if each prefetches first the place of its hash and then the key stored there.
@@ -106,12 +103,7 @@ class FeatureIndex {
   // Slots of many ids: NO_SLOT where the value is zero, and where the id is unknown and the index may not grow.
   template <class Id, class T>
   void map_ids(std::span<const Id> ids, std::span<const T> values, bool grow, std::span<std::uint32_t> slots) {
-    for (std::size_t start = 0; start < ids.size(); start += GROUP) {
-      const std::size_t stop = std::min(start + GROUP, ids.size());
-      for (std::size_t k = start; k < stop; ++k) prefetch_place(hash_id(ids[k]));
-      for (std::size_t k = start; k < stop; ++k) prefetch_key(hash_id(ids[k]));
-      for (std::size_t k = start; k < stop; ++k) slots[k] = values[k] == 0 ? NO_SLOT : slot_of_id(ids[k], grow);
-    }
+    for (std::size_t k = 0; k < ids.size(); ++k) slots[k] = values[k] == 0 ? NO_SLOT : slot_of_id(ids[k], grow);
   }
 
   // As map_ids: name k is letters[starts[k]:starts[k + 1]].
@@ -163,8 +155,9 @@ class FeatureIndex {
   static constexpr std::size_t MAX_WORDS = NO_SLOT;  // NO_SLOT itself marks an empty place
 
   [[nodiscard]] std::size_t first_place(std::uint64_t hash) const noexcept { return hash >> shift_; }
-  [[nodiscard]] std::size_t next_place(std::size_t place) const noexcept { return (place + 1) & (places_.size() - 1); }
-  [[nodiscard]] bool is_full() const noexcept { return count_ >= std::min(places_.size() / 4 * 3, MAX_FEATURES); }
+  [[nodiscard]] std::size_t next_place(std::size_t place) const noexcept {
+    return (place + 1) & (places_.size() - 1);
+  }
 
   // A record of a name in keys_: its slot and size in one word, and then its letters, padded with zeros.
   [[nodiscard]] static std::size_t record_words(std::size_t size) noexcept { return 1 + (size + 7) / 8; }
@@ -183,30 +176,37 @@ class FeatureIndex {
   }
   [[nodiscard]] std::size_t place_of_name(std::string_view name, std::uint64_t hash) const noexcept {
     std::size_t place = first_place(hash);
-    while (places_[place] != NO_SLOT && name_at(places_[place]) != name) place = next_place(place);
+    while (places_[place] != NO_SLOT && !same_name(name_at(places_[place]), name)) place = next_place(place);
     return place;
   }
 
-  void append_record(std::string_view name) {
-    if (name.size() > std::numeric_limits<std::uint32_t>::max())
-      throw std::overflow_error("a feature name is longer than 4 GiB; shorten it");
-    const std::size_t record = keys_.size();
-    reserve_words(record_words(name.size()));
-    keys_.resize(record + record_words(name.size()));
+  std::uint32_t add_id(std::uint64_t id) {
+    make_room(1);
+    places_[place_of_id(id)] = count_;
+    keys_.push_back(id);
+    return count_++;
+  }
+
+  std::uint32_t add_name(std::string_view name, std::uint64_t hash) {
+    if (name.size() >= NO_SLOT) throw std::overflow_error("a feature name is longer than 4 GiB; shorten it");
+    const std::size_t record = keys_.size(), n_words = record_words(name.size());
+    make_room(n_words);
+    places_[place_of_name(name, hash)] = std::uint32_t(record);
+    keys_.resize(record + n_words);
     keys_[record] = std::uint64_t(count_) << 32 | name.size();
     if (!name.empty()) std::memcpy(&keys_[record + 1], name.data(), name.size());
+    return count_++;
   }
 
-  // Grows by a quarter, where std::vector would double, to keep the memory of a feature small.
-  void reserve_words(std::size_t n) {
-    const std::size_t needed = keys_.size() + n;
-    if (needed > MAX_WORDS) throw std::overflow_error("the names of an index take at most 32 GiB; hash the features");
+  // Makes room for one more key of so many words. If memory is short, it throws and the index stays as it was.
+  // Keys grow by a quarter, where std::vector would double, to keep the memory of a feature small.
+  void make_room(std::size_t n_words) {
+    const std::size_t needed = keys_.size() + n_words;
+    if (count_ >= MAX_FEATURES) throw std::overflow_error("an index holds at most 2^30 - 1 features; hash them");
+    if (needed > MAX_WORDS) throw std::overflow_error("the names of an index take at most 32 GiB; hash them");
     if (needed > keys_.capacity()) keys_.reserve(std::max({needed, keys_.size() / 4 * 5, FIRST_PLACES}));
-  }
-
-  void make_room() {
-    if (count_ >= MAX_FEATURES) throw std::overflow_error("an index holds at most 2^30 - 1 features; hash the features");
-    places_ = std::vector<std::uint32_t>(places_.size() * 2, NO_SLOT);
+    if (count_ < places_.size() / 4 * 3) return;
+    places_ = std::vector<std::uint32_t>(places_.size() * 2);
     --shift_;
     fill_places();
   }
@@ -227,8 +227,9 @@ class FeatureIndex {
   Kind kind_;
   std::uint32_t count_ = 0;
   int shift_ = 64 - std::countr_zero(FIRST_PLACES);
-  std::vector<std::uint32_t> places_ = std::vector<std::uint32_t>(FIRST_PLACES, NO_SLOT);  // slots, or records of names
-  std::vector<std::uint64_t> keys_;                                                       // ids by slot, or records
+  std::vector<std::uint64_t> keys_;  // ids in the order of their slots, or records of names
+  // Slots of ids, or where the records of names begin; NO_SLOT if empty.
+  std::vector<std::uint32_t> places_ = std::vector<std::uint32_t>(FIRST_PLACES, NO_SLOT);
 };
 
 }  // namespace maxcosine

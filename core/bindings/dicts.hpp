@@ -46,18 +46,20 @@ bool with_index(SharedIndex& index, bool grow, Use use) {
 
 [[noreturn]] inline void raise_bad_key(PyObject* key, bool named) {
   if (named && PyUnicode_Check(key))
-    PyErr_Format(PyExc_TypeError, "the feature %R is not a valid text: it has a surrogate, which UTF-8 cannot encode; "
-                 "rename the feature", key);
+    PyErr_Format(PyExc_TypeError,
+                 "the feature %R is not a valid name: it has a surrogate, which UTF-8 cannot encode; rename it", key);
   else
-    PyErr_Format(PyExc_TypeError, "the feature %R is not %s, as the other features are; "
+    PyErr_Format(PyExc_TypeError,
+                 "the feature %R is not %s, as the other features are; "
                  "use one type of key for all features, for example str(key)",
                  key, named ? "a str" : "a whole number from 0 to 2^64 - 1");
   throw nb::python_error();
 }
 
 [[noreturn]] inline void raise_bad_value(PyObject* key, PyObject* value) {
-  PyErr_Format(PyExc_TypeError, "the value of feature %R is %R, which is not a number; "
-               "use a number, for example {'%S=%S': 1.0}", key, value, key, value);
+  PyErr_Format(PyExc_TypeError,
+               "the value of feature %R is %R, which is not a number; use a number, for example {'%S=%S': 1.0}", key,
+               value, key, value);
   throw nb::python_error();
 }
 
@@ -88,8 +90,10 @@ inline nb::object plain_value(nb::handle key, nb::handle value) {
 inline nb::dict plain_items(PyObject* example, bool named) {
   const nb::object mapping = nb::module_::import_("collections.abc").attr("Mapping");
   if (!nb::isinstance(example, mapping)) {
-    PyErr_Format(PyExc_TypeError, "an example must be a dict of feature to value, not %s; "
-                 "pass arrays and sparse matrices to partial_fit and predict", Py_TYPE(example)->tp_name);
+    PyErr_Format(PyExc_TypeError,
+                 "an example must be a dict of feature to value, not %s; "
+                 "pass arrays and sparse matrices to partial_fit and predict",
+                 nb::inst_name(example).c_str());
     throw nb::python_error();
   }
   nb::dict plain;
@@ -169,7 +173,8 @@ bool read_items(PyObject* dict, FeatureIndex& index, bool grow, std::vector<std:
       const double value = PyFloat_Check(number) ? PyFloat_AsDouble(number) : PyLong_AsDouble(number);
       if (value == -1.0 && PyErr_Occurred()) return false;
       if (value == 0) continue;
-      slots[end] = named ? index.slot_of_name(items.names[k], items.ids[k], grow) : index.slot_of_id(items.ids[k], grow);
+      slots[end] = named ? index.slot_of_name(items.names[k], items.ids[k], grow)
+                         : index.slot_of_id(items.ids[k], grow);
       values[end] = T(value);
       end += slots[end] != NO_SLOT;
     }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "bindings.hpp"
 #include "dicts.hpp"
 
 namespace maxcosine {
@@ -61,6 +62,8 @@ Kind kind_of(std::string_view kind) {
 }
 
 const char* kind_name(const SharedIndex& index) { return index.kind() == Kind::ids ? "ids" : "names"; }
+
+void construct(SharedIndex* self, std::string_view kind) { new (self) SharedIndex(kind_of(kind)); }
 
 void require(const SharedIndex& index, Kind kind) {
   if (index.kind() != kind) throw nb::type_error((std::string("this index maps ") + kind_name(index)).c_str());
@@ -268,7 +271,7 @@ FeatureIndex from_state(nb::tuple state) {
 void bind_index(nb::module_& m) {
   m.attr("MAX_FEATURES") = MAX_FEATURES;
   nb::class_<SharedIndex>(m, "FeatureIndex")
-      .def("__init__", [](SharedIndex* self, std::string_view kind) { new (self) SharedIndex(kind_of(kind)); }, "kind"_a)
+      .def("__init__", &construct, "kind"_a)
       .def_static(
           "of",
           [](nb::handle keys, std::string_view kind) {
