@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxcosine.compiled import jit
 
 
-@jit
 def phi(x: Any, r: Any, p: Any, s: Any, q: Any, t: Any) -> Any:
     """Phi(x) = (r + p x) / sqrt(s + q x^2 + 2 t q x), the function that Lemma 3 maximises.
 
@@ -24,7 +22,6 @@ def phi(x: Any, r: Any, p: Any, s: Any, q: Any, t: Any) -> Any:
     return (r + p * x) / np.sqrt(s + q * x * x + 2.0 * t * q * x)
 
 
-@jit
 def cosine_bound(x: Any, cosine: Any, margin: Any, sq_x: Any, projection: Any) -> Any:
     """What Lemma 1 guarantees of the cosine after a step.
 
@@ -64,7 +61,6 @@ class Maximum(NamedTuple):
     case: int
 
 
-@jit
 def maximise(r: float, p: float, s: float, q: float, t: float) -> Maximum:
     """Maximise Phi(x) = (r + p x) / sqrt(s + q x^2 + 2 t q x) over x >= 0.
 

@@ -1,64 +1,53 @@
-"""A learnt model as a value: classes, features, heads, and what can be read off them."""
+"""A learnt model as a value: its classes, its features and its heads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from maxcosine.certificate import Certificate, Merge
-from maxcosine.engine import Heads, Proven, csr_array, joint, learn, norms, one_vs_rest, score
-from maxcosine.engine.learn import NOT_PREDICTED, UNWEIGHTED
-from maxcosine.example import OneByOne
+from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
-from maxcosine.record import Record
+from maxcosine.heads import Heads, joint, norms, one_vs_rest
+from maxcosine.labels import LabelEncoder
+from maxcosine.proofs import certificate_of
+from maxcosine.rows import csr_array
 from maxcosine.rules.rule import Rule
 
 MULTICLASS = ("ovr", "joint")
 
 
-def _layout(n_classes: int, multiclass: str) -> np.ndarray:
-    """One class, or two, are learnt by one head; more by one head each, or by one for all."""
-    if multiclass == "joint":
-        return joint(n_classes)
-    return one_vs_rest([n_classes - 1] if n_classes <= 2 else range(n_classes))
+@dataclass(eq=False)
+class Model:
+    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one head.
 
+    Parameters
+    ----------
+    classes : array
+        The classes, sorted.
+    heads : Heads
+        What was learnt.
+    features : Features
+        What the slots of the weights stand for.
+    closed : bool
+        All classes were named: no others may come.
+    merge : Merge, optional
+        How the model was merged from others.
+    """
 
-class Model(Record):
-    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one."""
-
-    rule: Rule
     classes: np.ndarray
-    """In order."""
     heads: Heads
     features: Features
     closed: bool = True
-    """All classes were named: no others may come."""
     merge: Merge | None = None
+    _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed from the heads since they last changed."""
 
     def __post_init__(self) -> None:
-        self._read = dict[str, Any]()  # off the heads, since they last changed
-        self._learner: OneByOne | None = None
-        self._number_classes()
-
-    def _number_classes(self) -> None:
-        self._labels = self.classes.tolist()
-        self._codes = {label: code for code, label in enumerate(self._labels)}
-
-    def code_of(self, label: Any) -> int | None:
-        """The position of a label among the classes; None if it is new."""
-        return self._codes.get(label)
-
-    def label_of(self, scores: np.ndarray) -> Any:
-        """The class that the scores of one row predict."""
-        return self._labels[self.predicted_codes(scores)[0]]
-
-    @property
-    def _one_by_one(self) -> OneByOne:
-        if self._learner is None:
-            self._learner = OneByOne(self.heads.dtype)
-        return self._learner
+        self.labels = LabelEncoder(self.classes)
 
     @classmethod
     def create(
@@ -74,6 +63,7 @@ class Model(Record):
         multiclass: str = "ovr",
         closed: bool = True,
     ) -> Model:
+        """A model that has seen nothing."""
         heads = Heads.create(
             rule,
             params,
@@ -83,23 +73,35 @@ class Model(Record):
             fit_intercept=fit_intercept,
             average=average,
         )
-        return cls(rule, classes, heads, features, closed)
+        return cls(classes, heads, features, closed)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that it learns by."""
+        return self.heads.rule
 
     @property
     def multiclass(self) -> str:
+        """How more than two classes are learnt: "ovr" or "joint"."""
         return "joint" if self.heads.joint else "ovr"
 
     @property
     def one_score(self) -> bool:
-        """Up to two classes are told apart by one score."""
+        """Whether one score tells the classes apart: up to two classes."""
         return len(self.classes) <= 2
 
     @property
     def n_seen(self) -> int:
+        """Examples seen."""
         return int(self.heads.table["seen"].max())
 
     def copy(self) -> Model:
-        return self.replace(heads=self.heads.copy(), features=self.features.copy())
+        """An independent model of the same values."""
+        return replace(self, heads=self.heads.copy(), features=self.features.copy())
+
+    def changed(self) -> None:
+        """The heads have learnt: forget what was computed from them."""
+        self._cache.clear()
 
     # Learning
 
@@ -108,22 +110,19 @@ class Model(Record):
         rows: Any,
         codes: np.ndarray,
         order: np.ndarray | None = None,
-        weights: np.ndarray = UNWEIGHTED,
+        weights: np.ndarray | None = None,
         *,
         mapped: bool = False,
-        predicted: np.ndarray = NOT_PREDICTED,
+        predicted: np.ndarray | None = None,
     ) -> None:
-        """Learn from rows of slots, as `features.map` gives them, in the order given.
-
-        `mapped` and `predicted` as in the engine's `learn`; slots of an index are always mapped.
-        """
+        """Learn from rows of slots, as `features.map` gives them; see `maxcosine.engine.learn`."""
         self.changed()
         self.make_room()
         mapped = mapped or self.features.index is not None
         learn(self.heads, rows, codes, order, weights, mapped=mapped, predicted=predicted)
 
     def make_room(self) -> None:
-        """There are weights for every feature that has come."""
+        """Make room for the weights of every feature that has come."""
         wanted = self.features.n_slots
         if self.features.index is not None:
             self.heads.reserve(wanted)
@@ -132,29 +131,23 @@ class Model(Record):
 
     def learn_one(self, x: Mapping[Any, Any], code: int, weight: float) -> int:
         """Learn from one example of keys; returns how many features there are then."""
-        self._read.clear()
+        self._cache.clear()
         features = self.features
         before = features.index
-        x = x if type(x) is dict else plain_dict(x)
+        x = plain_dict(x)
         try:
             index = before if before and x else features.index_for(x, grow=True)
-            (self._learner or self._one_by_one).learn(self.heads, index, x, code, weight)
+            learn_dict(self.heads, index, x, code, weight)
         except BaseException:
             features.index = before
             raise
-        return index.count
-
-    def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
-        """Scores of one example of keys, as `scores` gives them for one row."""
-        x = plain_dict(x)
-        index = self.features.index_for(x, grow=False)
-        return self._told_apart(self._one_by_one.score(self.heads, index, x, as_points=self.as_points))
+        return len(index)
 
     def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
-        """Classes that the model did not know, in the order in which they come.
+        """Add classes that the model did not know, in the order in which they come.
 
-        `waiting`: each begins with the first row that carries it; else all begin now. One-vs-rest, the
-        first two classes of a model begin together: what one learns, the other learns reversed.
+        If `waiting`, each begins with its first row; else all begin now. One-vs-rest, the first two classes of a
+        model begin together: what one learns, the other learns reversed.
         """
         if len(self.classes) == 1 and not self.heads.joint:
             self._add_classes(labels[:1], waiting=False)
@@ -163,35 +156,35 @@ class Model(Record):
             self._add_classes(labels, waiting=waiting)
 
     def _add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
-        classes = distinct(np.concatenate([self.classes, labels]))
-        layout = _layout(len(classes), self.multiclass)
-        known, came = self._labels, self.heads.arrays.came
-        self.heads.rearrange(layout, self.columns_for(classes), waiting=waiting)
+        classes = np.unique(np.concatenate([self.classes, labels]))
+        known, class_seen = self.classes, self.heads.arrays.class_seen
+        self.heads.rearrange(
+            _layout(len(classes), self.multiclass), self.columns_for(classes), waiting=waiting
+        )
         self.classes = classes
-        self._number_classes()
-        for label, has_come in zip(known, came, strict=False):  # some may still be waited for
-            self.heads.arrays.came[self._codes[label]] = has_come
+        self.labels = LabelEncoder(classes)
+        # Classes that were still waited for go on waiting.
+        self.heads.arrays.class_seen[self.labels.codes(known)] = class_seen[: len(known)]
         self.changed()
 
     def columns_for(self, classes: np.ndarray) -> list[tuple[int, float]]:
-        """For a model of these classes: which of this one's columns each column is, and its sign.
+        """For a model of these classes: which of this model's columns each column is, and its sign.
 
-        -1 where this model has none. One head for two classes is the second against the first.
+        The column is -1 where this model has none. One head for two classes is the second against the first.
         """
-        here, wanted = self._codes, classes.tolist()
+        codes, wanted = self.labels.codes(classes), classes.tolist()
         if self.heads.joint or len(self.classes) > 2:
-            return [(here.get(label, -1), 1.0) for label in wanted]
-        positive = self._labels[-1]
-        sources = [(0 if label in here else -1, 1.0 if label == positive else -1.0) for label in wanted]
+            return [(int(code), 1.0) for code in codes]
+        positive = self.labels.label(len(self.classes) - 1)
+        sources = [
+            (0 if code >= 0 else -1, 1.0 if label == positive else -1.0)
+            for code, label in zip(codes, wanted, strict=True)
+        ]
         if len(wanted) > 2:
             return sources
-        # One head for both: known by either of them.
+        # One head for both classes: known by either of them.
         column, sign = sources[-1]
         return [(column, sign) if column >= 0 else (sources[0][0], -sources[0][1])]
-
-    def changed(self) -> None:
-        """The heads have learnt: forget what was read off them."""
-        self._read.clear()
 
     # Predicting
 
@@ -199,14 +192,21 @@ class Model(Record):
         """Scores of rows of slots: one a row for up to two classes, else one a class."""
         return self._told_apart(score(self.heads, rows, as_points=self.as_points, n_threads=n_threads))
 
+    def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
+        """Scores of one example of keys, as `scores` gives them for one row."""
+        x = plain_dict(x)
+        index = self.features.index_for(x, grow=False)
+        scores = self.heads.engine.score_dict(index, x, self.as_points, self.heads.n_columns)
+        return self._told_apart(np.array([scores]))
+
     def _told_apart(self, scores: np.ndarray) -> np.ndarray:
-        """One score a row for up to two classes: that of the second, beside the first."""
+        """One score a row for up to two classes: of the second class against the first."""
         if not self.one_score:
             return scores
-        return scores[:, -1] - scores[:, 0] if scores.shape[1] == 2 else scores[:, 0]
+        return np.asarray(scores[:, -1] - scores[:, 0] if scores.shape[1] == 2 else scores[:, 0])
 
     def predicted_codes(self, scores: np.ndarray) -> np.ndarray:
-        """Positions of the predicted classes; one score above 0 is the second class."""
+        """Codes of the predicted classes; a single score above 0 means the second class."""
         if len(self.classes) == 1:
             return np.zeros(len(scores), np.intp)
         return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -228,31 +228,31 @@ class Model(Record):
         lengths = self.heads.by_head(norms(w, constant))
         if self.as_points:
             lengths = lengths / self._unit()
-        quotients: np.ndarray = margins / lengths[:, None]
-        return quotients
+        return np.asarray(margins / lengths[:, None])
 
     @property
     def as_points(self) -> bool:
         """Whether scores are those of w / Lambda.
 
-        Where the length of w means nothing, the heads of several classes are made comparable as
-        points of the hull.
+        Where the length of w means nothing, the heads of several classes are comparable as points of the hull.
         """
         return self.rule.scale_free and not self.heads.joint and not self.one_score
 
     def _unit(self) -> np.ndarray:
-        """What each column is divided by."""
+        """The length that each column is divided by."""
         if not self.as_points:
             return np.ones(self.heads.n_columns)
         coef_sum = self.heads.exact_coef_sum
         return np.where(coef_sum > 0.0, coef_sum, 1.0)
 
+    # What was learnt
+
     def hypothesis(self) -> tuple[Any, np.ndarray]:
-        """Weights of shape (scores, features), and constant weights: what scores are made with.
+        """Weights of shape (scores, features) and constant weights, as scores are computed with them.
 
         The weights are a sparse array where the features are sparse.
         """
-        if "hypothesis" not in self._read:
+        if "hypothesis" not in self._cache:
             w, constant = self.heads.hypotheses()
             w, unit = w[:, : self.features.n_slots], self._unit()
             if self.heads.joint and self.one_score:
@@ -261,8 +261,8 @@ class Model(Record):
                 w, constant = (w / unit[:, None]).astype(w.dtype), (constant / unit).astype(w.dtype)
             w.setflags(write=False)
             constant.setflags(write=False)
-            self._read["hypothesis"] = self._in_columns(w), constant
-        return self._read["hypothesis"]  # type: ignore[no-any-return]
+            self._cache["hypothesis"] = self._in_columns(w), constant
+        return self._cache["hypothesis"]  # type: ignore[no-any-return]
 
     def _in_columns(self, w: np.ndarray) -> Any:
         if not self.features.sparse:
@@ -273,6 +273,12 @@ class Model(Record):
         shape = (len(w), self.features.n_features)
         return csr_array((w[heads, slots], (heads, columns[slots])), shape=shape)
 
+    def certificate(self) -> Certificate:
+        """What is proven so far of the hypothesis that predicts."""
+        if "certificate" not in self._cache:
+            self._cache["certificate"] = certificate_of(self.heads, self.classes, self.merge)
+        return self._cache["certificate"]  # type: ignore[no-any-return]
+
     # Memory
 
     def sparsify(self) -> None:
@@ -280,10 +286,9 @@ class Model(Record):
         features, heads = self.features, self.heads
         if features.index is not None:
             return
-        arrays = heads.arrays
-        used = arrays.v.any(axis=1)
+        used = heads.arrays.v.any(axis=1)
         if heads.average:
-            used |= arrays.total.any(axis=1)
+            used |= heads.arrays.total.any(axis=1)
         columns = np.flatnonzero(used)
         heads.select(columns, len(columns))
         features.make_sparse(columns)
@@ -302,73 +307,9 @@ class Model(Record):
         features.index = None
         self.changed()
 
-    # What is proven
 
-    def certificate(self) -> Certificate:
-        """What is proven so far, of the hypothesis that predictions are made with."""
-        if "certificate" not in self._read:
-            heads = self.heads
-            certificate = self._certificate(heads.proven(), None)
-            if heads.average:
-                certificate = self._certificate(heads.averaged_proven(), certificate)
-            self._read["certificate"] = certificate
-        return self._read["certificate"]  # type: ignore[no-any-return]
-
-    def _certificate(self, proven: Proven, last: Certificate | None) -> Certificate:
-        table = self.heads.table
-        best_bound = np.maximum(table["best_bound"], proven.bound)
-        if last is not None:
-            best_bound = np.maximum(best_bound, last.best_bound)
-        since = np.where(table["since"] < 0, table["seen"], table["since"])
-        weighted = bool(table["weighted"].any())
-        one = len(table) == 1
-
-        def given(values: np.ndarray) -> Any:
-            return values[0].item() if one else values.copy()
-
-        return Certificate(
-            rule=self.rule.name,
-            coef_sum=given(proven.coef_sum),
-            norm=given(proven.norm),
-            bound=given(proven.bound),
-            best_bound=given(best_bound),
-            rounding=given(proven.rounding),
-            since=given(since),
-            seen=given(table["seen"] - since),
-            mistakes=given(table["mistakes"]),
-            updates=given(table["updates"]),
-            augmented=self.heads.fit_intercept,
-            joint=self.heads.joint,
-            weighted=weighted,
-            classes=None if one else self.classes,
-            own_bound=self._own_bounds(given) if self.rule.own_bound and not weighted else None,
-            merge=self.merge,
-            before_averaging=last,
-        )
-
-    def _own_bounds(self, given: Any) -> Any:
-        assert self.rule.own_bound is not None
-        heads = self.heads
-        sq_w = np.square(heads.table["scale"]) * heads.table["sq_v"]
-        n_state = len(self.rule.state)
-        return given(
-            np.array(
-                [
-                    self.rule.own_bound(tuple(state[:n_state]), sq, coef_sum)
-                    for state, sq, coef_sum in zip(heads.arrays.state, sq_w, heads.coef_sum, strict=True)
-                ]
-            )
-        )
-
-
-def distinct(labels: np.ndarray) -> np.ndarray:
-    """The different labels, sorted: `np.unique` without its import of `numpy.ma`, a twentieth of a start."""
-    ordered = np.sort(labels)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-
-
-def in_order_of_appearance(labels: np.ndarray) -> np.ndarray:
-    """The different labels, each where it first comes."""
-    different, first = np.unique(labels, return_index=True)
-    ordered: np.ndarray = different[np.argsort(first, kind="stable")]
-    return ordered
+def _layout(n_classes: int, multiclass: str) -> np.ndarray:
+    """One class, or two, are learnt by one head; more by one head each, or by one for all."""
+    if multiclass == "joint":
+        return joint(n_classes)
+    return one_vs_rest([n_classes - 1] if n_classes <= 2 else range(n_classes))

@@ -1,7 +1,7 @@
 """What a rule is: a pure scalar function, its parameters, its state, and what is known of it.
 
-A rule decides one step, w <- keep * w + add * y * x, from scalars alone. It never sees w: the
-engine owns the weights, tracks norm(w)^2 and Lambda for every rule, and so certifies each of them.
+A rule decides one step, w <- keep * w + add * y * x, from scalars alone. It never sees w: the engine owns the
+weights, tracks norm(w)^2 and Lambda for every rule, and so certifies each of them.
 """
 
 from __future__ import annotations
@@ -10,65 +10,110 @@ import math
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from maxcosine.compiled import JIT_ENABLED, Callback, compile_callback, helper
-from maxcosine.record import Record
-
-# One machine signature for every rule, so that one compiled engine serves them all:
-# (margin, sq_w, sq_x, coef_sum, state, params, move); state and move are written.
-STEP_SIGNATURE = {"doubles": 4, "pointers": 3}
+from maxcosine import core
 
 Step = Callable[..., tuple[float, float, tuple[float, ...]]]
 
-
-# Numbers that scale steps: beyond these, squares of weights leave the range of float64.
+# The range of numbers that scale steps: outside, squares of weights leave the range of float64.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1e-12, 1e12
 
 
-class Param(Record, frozen=True):
-    """A parameter of a rule: its default, its meaning and the interval it must lie in."""
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a rule: its default, its meaning and the interval it must lie in.
+
+    Parameters
+    ----------
+    default : float or callable
+        A number, or a function of the parameters before it.
+    doc : str
+        What the parameter means.
+    low, high : float
+        The ends of its interval.
+    closed : {"neither", "left", "right", "both"}
+        Which ends belong to the interval.
+
+    Examples
+    --------
+    >>> from maxcosine import Param
+    >>> 0.5 in Param(1.0, low=0.0, high=1.0, closed="right")
+    True
+    """
 
     default: float | Callable[[Mapping[str, float]], float]
-    """A number, or a function of the parameters before it."""
     doc: str = ""
     low: float = -math.inf
     high: float = math.inf
     closed: str = "neither"
-    """Which ends belong to the interval: "neither", "left", "right" or "both"."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Param) and self.as_dict() == other.as_dict()
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.as_dict().values()))
 
     def __contains__(self, value: float) -> bool:
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high
-        return bool(above and below)
+        return above and below
 
     @classmethod
     def factor(cls, default: float | Callable[[Mapping[str, float]], float], doc: str) -> Param:
-        """A positive number that steps or margins are multiplied by."""
+        """A positive number that multiplies steps or margins."""
         return cls(default, doc, SMALLEST_FACTOR, LARGEST_FACTOR, closed="both")
 
     @property
     def interval(self) -> str:
+        """The interval as it is written in messages."""
         left = "[" if self.closed in ("left", "both") else "("
         right = "]" if self.closed in ("right", "both") else ")"
         return f"{left}{self.low:g}, {self.high:g}{right}"
 
 
-class Rule(Record, frozen=True):
+@dataclass(frozen=True, eq=False, repr=False)
+class Rule:
     """A perceptron-like rule; make one with the decorator :func:`rule`.
 
-    Call it as the plain Python function it was written as:
+    Call it as the plain function that it was written as:
     ``rule(margin, sq_w, sq_x, coef_sum, state, params) -> (keep, add, state)``.
+
+    Parameters
+    ----------
+    name : str
+        The name of the function.
+    function : callable
+        The rule as a plain function.
+    params : mapping of str to Param
+        Its parameters.
+    state : mapping of str to float
+        What it remembers, with the values at the start.
+    conservative : bool
+        It moves on mistakes only.
+    scale_free : bool
+        The length of w means nothing: from c w and c Lambda it moves to the same direction, and to the same
+        Lambda / norm(w), as from w and Lambda.
+    scale_invariant : bool
+        Scaling all examples by one constant changes no prediction.
+    restarts : bool
+        It may return keep = 0 after its start; the engine then logs which weights it wrote.
+    own_bound : callable, optional
+        ``(state, sq_w, coef_sum) -> ell``, the bound that the rule's mistake budget rests on.
+    restart_state : callable, optional
+        ``(sq_w, coef_sum) -> state`` for a merged hypothesis; without it, the mean of the states.
+    restart_norm : callable, optional
+        ``ell -> norm(w)``, where the rule ties the length of a merged hypothesis to its bound.
+    check : callable, optional
+        ``params -> problem or None``, for conditions on several parameters.
+    reference : str
+        Where the rule is from.
+    builtin : bool
+        Whether the core has it.
+
+    Examples
+    --------
+    >>> from maxcosine import RULES
+    >>> perceptron = RULES["perceptron"]
+    >>> perceptron(-0.5, 1.0, 2.0, 1.0, (), ())
+    (1.0, 1.0, ())
     """
 
     name: str
@@ -76,26 +121,18 @@ class Rule(Record, frozen=True):
     params: Mapping[str, Param]
     state: Mapping[str, float]
     conservative: bool = False
-    """It moves on mistakes only."""
     scale_free: bool = False
-    """The length of w means nothing: from c w and c Lambda it moves to the same direction, and to the
-    same Lambda / norm(w), as from w and Lambda."""
     scale_invariant: bool = False
-    """Scaling all examples by one constant changes no prediction."""
     restarts: bool = False
-    """It may return keep = 0 after its start; the engine then remembers what it wrote."""
     own_bound: Callable[[Any, float, float], float] | None = None
-    """``(state, sq_w, coef_sum) -> ell``, the bound that the rule's mistake budget rests on."""
     restart_state: Callable[[float, float], tuple[float, ...]] | None = None
-    """``(sq_w, coef_sum) -> state`` for a hypothesis that was merged; else the mean of the states."""
     restart_norm: Callable[[float], float] | None = None
-    """``ell -> norm(w)``, where the rule ties the length of a merged hypothesis to its bound."""
     check: Callable[[Any], str | None] | None = None
-    """``params -> problem or None``, for conditions on several parameters."""
     reference: str = ""
-    """Where the rule is from."""
+    builtin: bool = False
 
     def __post_init__(self) -> None:
+        # A rule is documented, and found by pickle, as its function is.
         vars(self).update(__doc__=self.function.__doc__, __module__=self.function.__module__)
 
     def __call__(
@@ -112,7 +149,7 @@ class Rule(Record, frozen=True):
     def __repr__(self) -> str:
         return f"<rule {self.name!r}>"
 
-    # A rule is a value: copies are itself, and a pickle names it where it was defined.
+    # A rule is a value: copies are the rule itself, and a pickle refers to it by name.
     def __copy__(self) -> Rule:
         return self
 
@@ -122,17 +159,27 @@ class Rule(Record, frozen=True):
     def __reduce__(self) -> Any:
         if self.function.__module__ != "__main__":
             return self.name
-        # A worker process has another __main__: there the rule travels by value, where the pickler
-        # (cloudpickle, as joblib uses it) can send functions.
-        traits = {**self.as_dict(), "params": dict(self.params), "state": dict(self.state)}
-        return _arrived, (traits,)
+        # A worker process has another __main__, so the rule travels by value. That needs a pickler that can send
+        # functions, such as the cloudpickle of joblib, Dask and Spark.
+        traits = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _unpickle, ({**traits, "params": dict(self.params), "state": dict(self.state)},)
 
     @cached_property
     def Params(self) -> Any:
+        """The named tuple of its parameters."""
         return namedtuple("Params", tuple(self.params))
 
+    @cached_property
+    def compiled(self) -> core.RuleFunction:
+        """What the core calls for each step."""
+        if self.builtin:
+            return core.builtin_rule(self.name)
+        from maxcosine.rules.compiling import compile_rule  # Numba takes half a second
+
+        return compile_rule(self)
+
     def make_params(self, values: Mapping[str, float] | None = None) -> Any:
-        """The parameters with `values` in place of their defaults, each checked."""
+        """The parameters, checked, with `values` replacing their defaults."""
         values = dict(values or {})
         unknown = sorted(set(values) - set(self.params))
         if unknown:
@@ -160,81 +207,19 @@ class Rule(Record, frozen=True):
         return chosen
 
     def initial_state(self) -> tuple[float, ...]:
+        """The state before the first step."""
         return tuple(self.state.values())
 
     def restart(
         self, sq_w: float, coef_sum: float, mean_state: tuple[float, ...] | None = None
     ) -> tuple[float, ...]:
-        """The rule's own state for a hypothesis that it did not learn itself, after a merge.
+        """The state for a hypothesis that a merge has made.
 
-        Rules that do not say how go on with the mean of the states, or, without one, from the start.
+        A rule without `restart_state` continues with the mean of the states, or from the start without one.
         """
         if self.restart_state is not None:
             return self.restart_state(sq_w, coef_sum)
         return self.initial_state() if mean_state is None else mean_state
-
-    @cached_property
-    def entry(self) -> Any:
-        """What the engine calls: the machine address of the compiled step, or plain Python."""
-        adapter = self._adapter(helper(self.function))
-        if not JIT_ENABLED:
-            return adapter
-        # What the machine code depends on beside the function: how its arguments are put together.
-        key = f"{self._adapter_source}, {list(self.params)}" if self.builtin else None
-        try:
-            callback = compile_callback(adapter, key=key, **STEP_SIGNATURE)
-        except Exception as error:  # Numba has many, not all of one family
-            raise TypeError(
-                f"rule {self.name!r} could not be compiled. A rule may use numbers, its state and "
-                "parameters, the math module and NumPy's scalar functions, and returns the same "
-                f"kinds of values in every branch.\n{error}"
-            ) from error
-        self._callbacks.append(callback)  # the machine code lives as long as this object
-        return callback.address
-
-    @cached_property
-    def _callbacks(self) -> list[Callback]:
-        return []
-
-    @property
-    def builtin(self) -> bool:
-        return self.function.__module__.startswith("maxcosine.rules.")
-
-    @property
-    def _adapter_source(self) -> str:
-        """Written as source, as namedtuple does it, because its length depends on the fields."""
-        state = "".join(f"state[{i}], " for i in range(len(self.state)))
-        params = "".join(f"params[{i}], " for i in range(len(self.params)))
-        names = [f"s{i}" for i in range(len(self.state))]
-        unpack = f"    ({', '.join(names)},) = after\n" if names else ""
-        store = "".join(f"    state[{i}] = {name}\n" for i, name in enumerate(names))
-        # No NaN may enter a model by way of the state: refused as a step that is none.
-        finite = " and ".join([f"abs({name}) < inf" for name in names] or ["True"])
-        return (
-            f"def {self.function.__name__}_adapter(margin, sq_w, sq_x, coef_sum, state, params, move):\n"
-            f"    keep, add, after = step(margin, sq_w, sq_x, coef_sum,"
-            f" ({state}), {f'Params({params})' if params else '()'})\n"
-            f"{unpack}"
-            f"    if {finite}:\n"
-            f"        move[0] = keep\n"
-            f"        move[1] = add\n"
-            f"{store}"
-        )
-
-    def _adapter(self, step: Step) -> Callable[..., None]:
-        """A function of STEP_SIGNATURE that calls `step` with its tuples.
-
-        It claims the rule's own file, where errors are then looked for.
-        """
-        namespace: dict[str, Any] = {
-            "step": step,
-            "Params": self.Params,
-            "inf": math.inf,
-            "__name__": self.function.__module__,
-        }
-        exec(compile(self._adapter_source, self.function.__code__.co_filename, "exec"), namespace)
-        adapter: Callable[..., None] = namespace[f"{self.function.__name__}_adapter"]
-        return adapter
 
 
 def rule(
@@ -246,17 +231,26 @@ def rule(
 ) -> Any:
     """Make a rule of a function ``(margin, sq_w, sq_x, coef_sum, state, params)``.
 
-    The function returns ``(keep, add, state)``, for the step w <- keep * w + add * y * x, with
-    keep >= 0 and add >= 0. It is compiled when it is first used, so it may use numbers, `math`
-    and NumPy's scalar functions. `coef_sum` is Lambda; 0 means that nothing has been learnt yet.
+    The function returns ``(keep, add, state)`` for the step w <- keep * w + add * y * x, with keep >= 0 and
+    add >= 0. Numba compiles it on first use, so it may use numbers, `math`, NumPy's scalar functions and
+    :func:`maxcosine.maximise`; without Numba it is called as Python, which is slow.
 
     Parameters
     ----------
-    params : the parameters by name, each a default value or a :class:`Param`
-    state : the numbers the rule remembers, by name, with their values at the start
-    traits : what is known of the rule, as :class:`Rule` names it: `conservative`, `scale_free`,
-        `scale_invariant`, `restarts`, `own_bound`, `restart_state`, `restart_norm`,
-        `check`, `reference`
+    function : callable
+        The step. `margin` is y (w.x), `sq_w` and `sq_x` are squared norms, and `coef_sum` is Lambda, which is 0
+        before the first step.
+    params : mapping of str to float or Param
+        The parameters, each with its default value or as a :class:`Param`.
+    state : mapping of str to float
+        The numbers that the rule remembers, with their values at the start.
+    **traits : Any
+        What is known of the rule, as :class:`Rule` names it.
+
+    Returns
+    -------
+    Rule
+        The rule, for example for :class:`maxcosine.OnlineClassifier`.
 
     Examples
     --------
@@ -272,7 +266,7 @@ def rule(
     if not function.__name__.isidentifier():
         raise TypeError(f"a rule needs a name: define it with def, not as {function.__name__}")
     if function.__module__ == "__main__" and not function.__qualname__.endswith(".function"):
-        # Where pickle finds the function once its own name means the rule.
+        # Where pickle finds the function now that its name means the rule.
         function.__qualname__ += ".function"
     described = {k: p if isinstance(p, Param) else Param(float(p)) for k, p in (params or {}).items()}
     return Rule(
@@ -284,8 +278,8 @@ def rule(
     )
 
 
-def _arrived(traits: dict[str, Any]) -> Rule:
-    """A rule that came by value; the same one again, if it was here already."""
+def _unpickle(traits: dict[str, Any]) -> Rule:
+    """A rule that was pickled by value; the one in this process, if it is here already."""
     here = getattr(sys.modules[traits["function"].__module__], traits["name"], None)
     if isinstance(here, Rule) and here.function is traits["function"]:
         return here
@@ -293,6 +287,11 @@ def _arrived(traits: dict[str, Any]) -> Rule:
     return Rule(**{**traits, "params": params, "state": state})
 
 
-def hull_bound(state: Any, sq_w: float, coef_sum: float) -> float:
-    """ell = Lambda / norm(w): the own bound of the rules whose recursion is exact."""
-    return float(coef_sum / np.sqrt(sq_w)) if sq_w > 0.0 else 0.0
+def bound_of(sq_w: float, coef_sum: float) -> float:
+    """ell = Lambda / norm(w), and 0 for w = 0."""
+    return coef_sum / math.sqrt(sq_w) if sq_w > 0.0 else 0.0
+
+
+def exact_bound(state: Any, sq_w: float, coef_sum: float) -> float:
+    """The own bound of rules whose recursion is exact: ell itself."""
+    return bound_of(sq_w, coef_sum)

@@ -1,0 +1,148 @@
+"""Learning and scoring: calls the core for any storage of rows, and explains what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from maxcosine import core
+from maxcosine.heads import Heads
+from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_of
+
+# Why the core ended a sweep: `enum class Fault` in core/sweep.hpp.
+_FINISHED, _NOT_CANONICAL, _BAD_ROW = 0, 1, 2
+
+# Fewer rows than this are not worth another thread.
+ROWS_PER_THREAD = 256
+
+
+class BadStep(ArithmeticError):
+    """A rule asked for a step that is not a finite, non-negative keep and add."""
+
+
+def learn(
+    heads: Heads,
+    X: Any,
+    codes: np.ndarray,
+    order: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    *,
+    mapped: bool = False,
+    predicted: np.ndarray | None = None,
+) -> None:
+    """Learn, in place, from rows of the heads' type.
+
+    Rows before a refused one have been learnt. To keep the heads untouched, call `check_rows` first or learn on a
+    copy.
+
+    Parameters
+    ----------
+    heads : Heads
+        What learns.
+    X : array, CSR matrix or SlotRows
+        The rows.
+    codes : array of int64
+        The class of each row.
+    order : array of int64, optional
+        The rows to visit; by default all of them, in their order.
+    weights : array of float64, optional
+        What the step of each row is multiplied by.
+    mapped : bool
+        The columns of X are slots of an index: each once in a row, in any order.
+    predicted : array of int64, optional
+        Receives the class that was predicted of each row before it was learnt.
+    """
+    if isinstance(X, np.ndarray):
+        X = np.ascontiguousarray(X)
+        done, fault, head = heads.engine.learn_dense(X, codes, weights, order, predicted)
+    else:
+        rows = X if isinstance(X, SlotRows) else slot_rows_of(X)
+        done, fault, head = heads.engine.learn_rows(
+            rows.indptr, rows.slots, rows.values, rows.squares, mapped, codes, weights, order, predicted
+        )
+    if fault == _FINISHED:
+        return
+    order = np.arange(len(codes)) if order is None else order
+    if fault == _NOT_CANONICAL:
+        return learn(heads, canonical(X), codes, order[done:], weights, predicted=predicted)
+    row = int(order[done])
+    raise refusal(heads, fault, head, row_values(X, row), row)
+
+
+def learn_dict(
+    heads: Heads, index: core.FeatureIndex, x: dict[Any, Any], code: int, weight: float
+) -> None:
+    """Learn from one dict; the index and the heads grow with its features. A refused one changes nothing."""
+    fault, detail = heads.engine.learn_dict(index, x, code, weight)
+    if fault == core.NO_ROOM:
+        heads.reserve(detail)
+        fault, detail = heads.engine.learn_dict(index, x, code, weight)
+    if fault != _FINISHED:
+        values = np.array([float(value) for value in x.values() if value], heads.dtype)
+        raise refusal(heads, fault, detail, values, 0)
+
+
+def refusal(heads: Heads, fault: int, head: int, values: np.ndarray, row: int) -> Exception:
+    """The error that says why a sweep ended at a row with these values."""
+    if fault == _BAD_ROW:
+        return bad_row(values, row)
+    rule = heads.rules[head]
+    where = f"rule {rule.name!r} asked in row {row}, head {head}, for a step that"
+    if rule.builtin:
+        return BadStep(
+            f"{where} makes the weights overflow; rescale the features, for example with "
+            "sklearn.preprocessing.StandardScaler"
+        )
+    return BadStep(
+        f"{where} is negative, not finite, or makes the weights overflow; keep and add must be "
+        "finite and at least 0, and so must the rule's state"
+    )
+
+
+def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) -> np.ndarray:
+    """Scores of rows of the heads' type, one a column of the weights.
+
+    Parameters
+    ----------
+    heads : Heads
+        What predicts.
+    X : array, CSR matrix or SlotRows
+        The rows, whose columns are slots within the heads.
+    as_points : bool
+        Score by w / Lambda, the hypotheses as points of the hull.
+    n_threads : int
+        Threads to use.
+
+    Returns
+    -------
+    array of float64, of shape (rows, columns)
+    """
+    engine, n_rows = heads.engine, X.shape[0] if hasattr(X, "shape") else len(X)
+    scores = np.empty((n_rows, heads.n_columns))
+    work: Callable[[int, int], None]
+    if isinstance(X, np.ndarray):
+        dense = np.ascontiguousarray(X)
+
+        def work(start: int, stop: int) -> None:
+            engine.score_dense(dense[start:stop], as_points, scores[start:stop])
+
+    else:
+        rows = X if isinstance(X, SlotRows) else slot_rows_of(X)
+
+        def work(start: int, stop: int) -> None:
+            engine.score_rows(
+                rows.indptr[start : stop + 1], rows.slots, rows.values, as_points, scores[start:stop]
+            )
+
+    n_threads = max(1, min(n_threads, n_rows // ROWS_PER_THREAD))
+    bounds = np.linspace(0, n_rows, n_threads + 1).astype(int).tolist()
+    if n_threads == 1:
+        work(0, n_rows)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(lambda span: work(*span), itertools.pairwise(bounds)))
+    return scores

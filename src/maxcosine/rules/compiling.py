@@ -1,0 +1,131 @@
+"""Rules of one's own, compiled by Numba's public `cfunc`; without Numba they are called as Python."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from maxcosine import core, framework
+
+if TYPE_CHECKING:
+    from maxcosine.rules.rule import Rule
+
+
+class SlowRuleWarning(UserWarning):
+    """A rule of one's own is called as Python, because Numba is not installed."""
+
+
+def compile_rule(rule: Rule) -> core.RuleFunction:
+    """What the core calls for a rule that is written in Python."""
+    if find_spec("numba") is None:
+        warnings.warn(
+            f"rule {rule.name!r} runs as plain Python, about a hundred times slower than compiled; "
+            "install Numba: pip install 'maxcosine[rules]'",
+            SlowRuleWarning,
+            stacklevel=2,
+        )
+        return _python_rule(rule)
+    return _numba_rule(rule)
+
+
+def _python_rule(rule: Rule) -> core.RuleFunction:
+    def step(margin: float, sq_w: float, sq_x: float, coef_sum: float, state: Any, params: Any) -> Any:
+        return rule.function(margin, sq_w, sq_x, coef_sum, state, rule.Params(*params))
+
+    return core.python_rule(step, len(rule.state), len(rule.params))
+
+
+def _numba_rule(rule: Rule) -> core.RuleFunction:
+    import numba
+    from numba.core.errors import NumbaError
+
+    for function in (framework.phi, framework.cosine_bound, framework.maximise):
+        numba.extending.register_jitable(function)
+    double, pointer = numba.types.float64, numba.types.CPointer(numba.types.float64)
+    signature = numba.types.void(
+        double, double, double, double, pointer, pointer, pointer, numba.types.voidptr
+    )
+    try:
+        compiled = numba.cfunc(signature, error_model="numpy")(_adapter(rule, numba.njit))
+    except NumbaError as error:
+        raise TypeError(_one_line(rule, error)) from None
+    return core.rule_at_address(compiled.address, compiled)
+
+
+def _adapter(rule: Rule, njit: Any) -> Callable[..., None]:
+    """The rule under the signature of the core: its state and parameters are read from memory."""
+    step = njit(rule.function, error_model="numpy")
+    Params = rule.Params
+    read_state = _reader(len(rule.state), njit)
+    read_params = _reader(len(rule.params), njit)
+    is_finite = _finiteness(len(rule.state), njit)
+    write_state = _writer(len(rule.state), njit)
+
+    def adapter(
+        margin: float,
+        sq_w: float,
+        sq_x: float,
+        coef_sum: float,
+        state: Any,
+        params: Any,
+        move: Any,
+        context: Any,
+    ) -> None:
+        keep, add, after = step(
+            margin, sq_w, sq_x, coef_sum, read_state(state), Params(*read_params(params))
+        )
+        # No NaN may enter a model by way of the state: without a move, the engine refuses the step.
+        if is_finite(after):
+            write_state(state, after)
+            move[0] = keep
+            move[1] = add
+
+    return adapter
+
+
+# Numba needs the length of a tuple at compile time, so each of these adds one element to a shorter one.
+
+
+def _reader(n: int, njit: Any) -> Any:
+    """A compiled function that reads n numbers into a tuple."""
+    if n == 0:
+        return njit(lambda numbers: ())
+    read_shorter, last = _reader(n - 1, njit), n - 1
+    return njit(lambda numbers: read_shorter(numbers) + (numbers[last],))  # noqa: RUF005, Numba needs +
+
+
+def _finiteness(n: int, njit: Any) -> Any:
+    """A compiled function that says whether all n elements of a tuple are finite."""
+    if n == 0:
+        return njit(lambda values: True)
+    shorter_is_finite, last = _finiteness(n - 1, njit), n - 1
+    return njit(lambda values: shorter_is_finite(values) and abs(values[last]) < math.inf)
+
+
+def _writer(n: int, njit: Any) -> Any:
+    """A compiled function that writes the n elements of a tuple to memory."""
+    if n == 0:
+        return njit(lambda numbers, values: None)
+    write_shorter, last = _writer(n - 1, njit), n - 1
+
+    def write(numbers: Any, values: Any) -> None:
+        write_shorter(numbers, values)
+        numbers[last] = values[last]
+
+    return njit(write)
+
+
+def _one_line(rule: Rule, error: Exception) -> str:
+    """Where and why a rule cannot be compiled, without Numba's traceback."""
+    code = rule.function.__code__
+    line = getattr(getattr(error, "loc", None), "line", code.co_firstlineno)
+    reasons = [text.strip() for text in str(error).splitlines() if text.strip()]
+    reason = next((text for text in reasons if not text.startswith(("Failed in", "During"))), "")
+    return (
+        f"{code.co_filename}:{line}: rule {rule.name!r} cannot be compiled: {reason} A rule may use numbers, its "
+        "state and parameters, the math module and NumPy's scalar functions, and returns the same kinds of values "
+        "in every branch"
+    )
