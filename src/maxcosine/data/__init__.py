@@ -1,0 +1,38 @@
+"""Examples of files larger than memory: text, pipes, archives and caches, one block after another.
+
+>>> import maxcosine.data, tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "few.svm"
+>>> _ = path.write_text("+1 1:0.5 3:1\\n-1 2:2\\n")
+>>> for X, labels, weights in maxcosine.data.open_stream(path):
+...     print(X.shape, labels.tolist(), weights)
+(2, 4) ['1', '-1'] None
+"""
+
+from maxcosine.data.arrow import is_cache, write_cache
+from maxcosine.data.batch import RowBatch
+from maxcosine.data.errors import StreamError
+from maxcosine.data.input_file import STANDARD_INPUT, is_compressed
+from maxcosine.data.inputs import Place, Span, describe_inputs, expand, next_line_start
+from maxcosine.data.options import DEFAULT_BITS, ReadOptions
+from maxcosine.data.parsed import MAX_REPORTED
+from maxcosine.data.stream import Chunk, Stream, open_stream
+
+__all__ = [
+    "DEFAULT_BITS",
+    "MAX_REPORTED",
+    "STANDARD_INPUT",
+    "Chunk",
+    "Place",
+    "ReadOptions",
+    "RowBatch",
+    "Span",
+    "Stream",
+    "StreamError",
+    "describe_inputs",
+    "expand",
+    "is_cache",
+    "is_compressed",
+    "next_line_start",
+    "open_stream",
+    "write_cache",
+]

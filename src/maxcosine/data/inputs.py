@@ -1,0 +1,309 @@
+"""The inputs of a stream: names, globs and standard input, read one after another in blocks of whole lines."""
+
+from __future__ import annotations
+
+import glob
+import os
+import zlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from maxcosine.core import PADDING
+from maxcosine.data.errors import StreamError
+from maxcosine.data.input_file import STANDARD_INPUT, InputFile, open_raw, size_of, title_of
+from maxcosine.data.options import BLOCK_BYTES, MAX_LINE_BYTES
+
+FIRST_BLOCK_BYTES = 1 << 18
+"""The first block is small: learning and progress start soon, and it shows how long the lines are."""
+BLOCK_LINES = 1 << 17
+"""About the most lines of a block: each row takes some memory, however short its line is."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CHECKED_BYTES = 65536
+_SAMPLE_BYTES = 65536
+
+
+class Place(NamedTuple):
+    """A place in the inputs, where reading can continue."""
+
+    source: int = 0
+    """Number of the input."""
+    offset: int = 0
+    """Bytes of that input before the place, decompressed; 0 in a cache."""
+    line: int = 0
+    """Lines of that input before the place; examples in a cache."""
+    bad: int = 0
+    """Bad lines before the place, in all inputs."""
+    bad_bytes: int = 0
+    """Bytes that these bad lines take in the file of bad lines."""
+
+
+START = Place()
+
+
+class Span(NamedTuple):
+    """Whole lines of a plain file, by their first byte and the byte after the last; by default, all."""
+
+    start: int = 0
+    stop: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Whole lines of one input; the last line of an input may lack its newline."""
+
+    buffer: bytearray
+    """The lines are buffer[start:stop]; PADDING bytes before and after them can be read."""
+    start: int
+    stop: int
+    source: int
+    """Number of the input."""
+    offset: int
+    """Bytes of the input before the block, decompressed."""
+    end: int
+    """Bytes of the input up to the end of the block."""
+    is_last: bool
+    """Whether the input ends with the block."""
+    too_long: bool = False
+    """The block is the beginning of one line, which has more than MAX_LINE_BYTES."""
+
+
+def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return the inputs that names stand for: files, globs, and ``-`` for standard input.
+
+    Parameters
+    ----------
+    names : sequence of str or path
+        A name that exists is a file, even if it looks like a glob.
+
+    Returns
+    -------
+    list of str
+        The files of a glob are in the order of their names.
+    """
+    found: list[str] = []
+    for name in map(os.fspath, names):
+        matches = [name]
+        if name != STANDARD_INPUT and not os.path.exists(name):
+            matches = sorted(glob.glob(name, recursive=True))
+        if not matches:
+            raise StreamError(
+                f"{name}: there is no such file; check the name, or quote a pattern such as 'day-*.gz'"
+            )
+        found += matches
+    for name in found:
+        if name != STANDARD_INPUT and os.path.isdir(name):
+            raise StreamError(
+                f"{name}: this is a folder; name files, for example {os.path.join(name, '*')!r}"
+            )
+    if not found:
+        raise StreamError("there is no input; name files, or - for standard input")
+    if found.count(STANDARD_INPUT) > 1:
+        raise StreamError("standard input can be read once only; name - once")
+    return found
+
+
+class Inputs:
+    """The inputs of a stream, and how far they have been read.
+
+    Parameters
+    ----------
+    names : str, path or sequence of those
+        Files, globs, - for standard input; plain, gzip or zstd.
+    spans : sequence of Span, optional
+        The part of each input to read; by default, all of it.
+    block_bytes : int
+        Size of a block.
+    """
+
+    def __init__(
+        self,
+        names: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        spans: Sequence[Span] | None = None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self.names = expand([names] if isinstance(names, str | os.PathLike) else names)
+        self.spans = [Span()] * len(self.names) if spans is None else list(spans)
+        if len(self.spans) != len(self.names):
+            raise ValueError(f"there are {len(self.spans)} spans for {len(self.names)} inputs")
+        self.skipped_bytes = 0
+        """Bytes of the inputs before the place where reading began."""
+        self._block_bytes = block_bytes
+        self._lines_before: dict[int, int] = {}
+        self._file: Any = None
+        self._finished_bytes = 0
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Size of all inputs on disk; None if one has no size, as a pipe has none."""
+        sizes = [size_of(name) for name in self.names]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the inputs that have been read, as they are on disk."""
+        file, finished = self._file, self._finished_bytes  # another thread may change them meanwhile
+        return finished + (0 if file is None else int(file.position))
+
+    def title(self, number: int) -> str:
+        """Return what messages call an input."""
+        return title_of(self.names[number])
+
+    def where(self, number: int, line: int) -> str:
+        """Return the name of an input and the number of a line, given how many lines precede it."""
+        return f"{self.title(number)}:{self._lines_before_span(number) + line + 1}"
+
+    def _lines_before_span(self, number: int) -> int:
+        """Count the lines before the part of an input that is read; only messages need it."""
+        if number not in self._lines_before:
+            left, lines = self.spans[number].start, 0
+            if left:
+                with open(self.names[number], "rb") as file:
+                    while left and (text := file.read(min(left, BLOCK_BYTES))):
+                        lines += text.count(b"\n")
+                        left -= len(text)
+            self._lines_before[number] = lines
+        return self._lines_before[number]
+
+    def opened(self, start: Place, open_input: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
+        """Open one input after another; give its number and the file, which is closed afterwards.
+
+        Parameters
+        ----------
+        start : Place
+            Inputs before it are not opened.
+        open_input : callable
+            Opens the input of a number; returns a context manager with a `position`.
+        """
+        self._finished_bytes = 0
+        for number, name in enumerate(self.names):
+            if number < start.source:
+                self.skipped_bytes += size_of(name) or 0
+            else:
+                with open_input(number) as file:
+                    self._file = file
+                    try:
+                        yield number, file
+                    finally:
+                        self._file = None
+            self._finished_bytes += size_of(name) or 0
+
+    def blocks(self, start: Place = START) -> Generator[Block, None, None]:
+        """Read all lines from a place on, in blocks."""
+        size = min(self._block_bytes, FIRST_BLOCK_BYTES)
+        for number, file in self.opened(start, self._open_text):
+            offset = max(self.spans[number].start, start.offset if number == start.source else 0)
+            file.skip(offset)
+            if offset:
+                self.skipped_bytes = self.read_bytes
+            rest, ended = b"", False
+            while not ended:
+                block, rest = self._next_block(file, number, offset, rest, size)
+                yield block
+                offset, ended = block.end, block.is_last
+                size = self._next_size(block)
+                del block
+
+    def _open_text(self, number: int) -> InputFile:
+        return InputFile(self.names[number], self.spans[number].stop)
+
+    def _next_block(
+        self, file: InputFile, number: int, offset: int, rest: bytes, size: int
+    ) -> tuple[Block, bytes]:
+        """Read on until there is a whole line; return the block, and what follows its last line."""
+        buffer = bytearray(PADDING + len(rest) + size + PADDING)
+        buffer[PADDING : PADDING + len(rest)] = rest
+        filled, ended = PADDING + len(rest), False
+        stop = buffer.rfind(b"\n", PADDING, filled) + 1
+        while not stop and not ended and filled - PADDING <= MAX_LINE_BYTES:
+            if filled + PADDING == len(buffer):
+                buffer += bytes(filled)  # twice the size
+            with memoryview(buffer) as view:
+                n, ended = file.fill(view[filled:-PADDING])
+            stop = buffer.rfind(b"\n", filled, filled + n) + 1
+            filled += n
+        # Only the first line can be too long: what follows it was read in one step.
+        first_line = (buffer.find(b"\n", PADDING, filled) + 1 or filled) - PADDING
+        if first_line > MAX_LINE_BYTES:
+            return self._long_line(file, number, offset, buffer, filled)
+        stop = filled if ended else stop
+        if offset == 0 and buffer.startswith(_BYTE_ORDER_MARK, PADDING, stop):
+            buffer[PADDING : PADDING + len(_BYTE_ORDER_MARK)] = b" " * len(_BYTE_ORDER_MARK)
+        block = Block(buffer, PADDING, stop, number, offset, offset + stop - PADDING, is_last=ended)
+        return block, bytes(buffer[stop:filled])
+
+    def _long_line(
+        self, file: InputFile, number: int, offset: int, buffer: bytearray, filled: int
+    ) -> tuple[Block, bytes]:
+        """Read to the end of a line that is too long; return its beginning, and what follows it."""
+        beginning = buffer[: PADDING + MAX_LINE_BYTES + PADDING]
+        part, end, ended = buffer[PADDING:filled], offset, False
+        while (newline := part.find(b"\n")) < 0 and not ended:
+            end += len(part)
+            part = bytearray(self._block_bytes)
+            with memoryview(part) as view:
+                n, ended = file.fill(view)
+            del part[n:]
+        line_end = len(part) if newline < 0 else newline + 1
+        rest = bytes(part[line_end:])
+        block = Block(
+            beginning,
+            PADDING,
+            PADDING + MAX_LINE_BYTES,
+            number,
+            offset,
+            end + line_end,
+            is_last=ended and not rest,
+            too_long=True,
+        )
+        return block, rest
+
+    def _next_size(self, block: Block) -> int:
+        """Choose the size of the next block, if its lines are as long as those of this one."""
+        sample = min(block.stop, block.start + _SAMPLE_BYTES)
+        lines = block.buffer.count(b"\n", block.start, sample)
+        fitting = BLOCK_LINES * (sample - block.start) // max(1, lines)
+        return max(1, min(self._block_bytes, fitting))
+
+
+def next_line_start(name: str, offset: int) -> int:
+    """Return where the first line of a plain file begins, at a byte or after it; else the file's end.
+
+    Parameters
+    ----------
+    name : str
+        A file that is not compressed.
+    offset : int
+        A byte of it.
+    """
+    with open_raw(name) as file:
+        at = max(0, offset - 1)
+        file.seek(at)
+        while offset and (text := file.read(_SAMPLE_BYTES)):
+            newline: int = text.find(b"\n")
+            if newline >= 0:
+                return at + newline + 1
+            at += len(text)
+    return at
+
+
+def input_sizes(names: Sequence[str]) -> dict[str, int | None]:
+    """Return the names of files, without their folders, and their sizes."""
+    return {Path(name).name: size_of(name) for name in names}
+
+
+def describe_inputs(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Describe inputs by name, size, and a checksum of both ends: what a model remembers of its data."""
+    return [{"name": Path(name).name, "bytes": size_of(name), "crc32": _checksum(name)} for name in names]
+
+
+def _checksum(name: str) -> int | None:
+    size = size_of(name)
+    if size is None:
+        return None
+    with open_raw(name) as file:
+        first = file.read(_CHECKED_BYTES)
+        file.seek(max(0, size - _CHECKED_BYTES))
+        return zlib.crc32(file.read(_CHECKED_BYTES), zlib.crc32(first))

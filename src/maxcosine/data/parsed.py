@@ -1,0 +1,143 @@
+"""What the readers of text and of caches have in common: one parsed block, and its bad lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from maxcosine.core import FAULT_CODES, FAULT_MESSAGES, first_bad_row
+from maxcosine.data.batch import RowBatch
+from maxcosine.data.errors import StreamError
+from maxcosine.data.options import ReadOptions
+
+NO_LABEL = FAULT_MESSAGES[FAULT_CODES["NO_LABEL"]]
+BAD_NORM = (
+    "the example is too long, or too short, to be learnt from; scale the values, for example with "
+    "--normalize l2 or --log1p"
+)
+MAX_REPORTED = 5
+"""Of this many bad lines, a stream remembers the messages."""
+_MAX_QUOTED = 40
+
+
+class BadLine(NamedTuple):
+    """A line that cannot be used."""
+
+    line: int
+    """Its number, counted from the first line of the block."""
+    message: str
+    text: bytes = b""
+    """The line, without its newline; empty in a cache."""
+    position: int = 0
+    """Byte of the line where the fault is."""
+
+    def quote(self) -> str:
+        """Return the word at the fault; the beginning of the line if the whole line is at fault."""
+        text = self.text[self.position :][:_MAX_QUOTED]
+        found = text if self.position == 0 else (text.split() or [b""])[0]
+        return found.decode(errors="backslashreplace") or "the end of the line"
+
+
+@dataclass(eq=False)
+class ParsedBlock:
+    """The rows of a block or of a record batch, before their labels have codes of the stream."""
+
+    batch: RowBatch
+    """Codes are positions in `labels`; lines and offsets of rows are known, other places are not."""
+    labels: Sequence[str]
+    """The labels of the block, in the order of their first rows."""
+    bad: list[BadLine]
+    """In the order of their lines."""
+    source: int
+    n_lines: int
+    n_bytes: int
+    is_last: bool
+    """Whether the input ends with the block."""
+    rows_dropped: bool = False
+    """Whether some of the labels may belong to no row."""
+
+
+def unusable_rows(batch: RowBatch, options: ReadOptions) -> dict[int, str]:
+    """Find the rows that do not serve the purpose for which they are read, and say why."""
+    found: dict[int, str] = {}
+    # Which names are equal, and so how long rows are in the end, only an index knows.
+    norms_are_final = batch.kind != "names" or not (options.l2 or options.log1p)
+    if options.purpose == "learn" and norms_are_final:
+        row = 0
+        while (step := first_bad_row(batch.indptr[row:], batch.values)) >= 0:
+            found[row + step] = BAD_NORM
+            row += step + 1
+    if options.purpose != "read" and batch.codes.min(initial=0) < 0:
+        found.update(dict.fromkeys(np.flatnonzero(batch.codes < 0).tolist(), NO_LABEL))
+    return found
+
+
+class SupportsWrite(Protocol):
+    """A binary file to write to."""
+
+    def write(self, content: bytes, /) -> Any:
+        """Write bytes."""
+
+
+class BadLines:
+    """The bad lines of a stream: the first one is an error, or all are skipped, kept and reported.
+
+    Parameters
+    ----------
+    on_bad : {"error", "skip"}
+        What happens at a bad line.
+    file : binary file, optional
+        Where lines that are skipped are written.
+    """
+
+    def __init__(self, on_bad: str, file: SupportsWrite | None) -> None:
+        self.on_bad, self.file = on_bad, file
+        self.messages: list[str] = []
+        """What is wrong with the first bad lines."""
+
+    def add(self, message: str, text: bytes) -> None:
+        """Skip a bad line, or raise an error."""
+        if self.on_bad == "error":
+            raise StreamError(f"{message}; or skip such lines with on_bad='skip' (--on-bad skip)")
+        if len(self.messages) < MAX_REPORTED:
+            self.messages.append(message)
+        if self.file is not None:
+            self.file.write(text)
+            self.file.write(b"\n")
+
+
+class StreamLabels:
+    """The labels of a stream, in the order in which they appear: the position of a label is its code."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._codes: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def code_of(self, label: str) -> int:
+        """Return the code of a label; a new label gets the next code."""
+        code = self._codes.setdefault(label, len(self.names))
+        if code == len(self.names):
+            self.names.append(label)
+        return code
+
+    def know(self, labels: Sequence[str]) -> None:
+        """Give codes to labels that appeared before this stream."""
+        for label in labels:
+            self.code_of(label)
+
+    def encode(self, labels: Sequence[str], codes: np.ndarray, *, only_used: bool) -> np.ndarray:
+        """Translate positions in `labels` into codes of the stream; -1 stays -1.
+
+        If `only_used`, labels of no row stay unknown, as if they had never been in the data.
+        """
+        used = dict.fromkeys(codes[codes >= 0].tolist()) if only_used else range(len(labels))
+        table = np.full(len(labels) + 1, -1)
+        for position in used:
+            table[position] = self.code_of(labels[position])
+        return table[codes]

@@ -1,0 +1,251 @@
+"""Examples of files larger than memory, in the order of the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from maxcosine.core import FeatureIndex
+from maxcosine.data import text
+from maxcosine.data.batch import RowBatch
+from maxcosine.data.arrow import open_caches
+from maxcosine.data.inputs import START, Block, Inputs, Place, Span
+from maxcosine.data.options import ReadOptions
+from maxcosine.data.parsed import BadLine, BadLines, ParsedBlock, StreamLabels, SupportsWrite
+from maxcosine.data.prefetch import prefetch
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class Chunk(NamedTuple):
+    """Examples: rows, their labels, and the weights of their steps (None: all are 1)."""
+
+    X: scipy.sparse.csr_array
+    labels: np.ndarray
+    weights: np.ndarray | None
+
+
+class Stream:
+    """The examples of one file or many; iterating gives chunks of (CSR, labels, weights).
+
+    Parameters
+    ----------
+    inputs : str, path or sequence of those
+        Files, globs, - for standard input; plain, gzip or zstd.
+    options : ReadOptions
+        How they are read.
+    start : Place
+        Where to begin: a place that an earlier stream of the same inputs has reached.
+    spans : sequence of Span, optional
+        The part of each input to read; by default, all of it.
+    bad_lines : binary file, optional
+        Where bad lines that are skipped are written.
+
+    Attributes
+    ----------
+    options : ReadOptions
+        The format and the hashing are known once the first lines have been read; all options of caches are
+        known from the start.
+    inputs : Inputs
+        The files, and how far they have been read.
+    labels : StreamLabels
+        The labels so far.
+    bad : BadLines
+        The bad lines so far.
+    place : Place
+        Where the next batch begins.
+    n_examples : int
+        Examples so far.
+    """
+
+    def __init__(
+        self,
+        inputs: Names,
+        options: ReadOptions = ReadOptions(),  # noqa: B008, it never changes
+        *,
+        start: Place = START,
+        spans: Sequence[Span] | None = None,
+        bad_lines: SupportsWrite | None = None,
+    ) -> None:
+        self.inputs = Inputs(inputs, spans, options.block_bytes)
+        self._caches = open_caches(self.inputs, options)
+        self.options = options if self._caches is None else self._caches.options
+        self.labels = StreamLabels()
+        self.bad = BadLines(options.on_bad, bad_lines)
+        self.start = self.place = start
+        self.n_examples = 0
+        self._index: FeatureIndex | None = None
+
+    @property
+    def n_bad(self) -> int:
+        """Bad lines so far, including those before the start."""
+        return self.place.bad
+
+    def like(self, inputs: Names, **changes: Any) -> Stream:
+        """Open other inputs that are read in the same way."""
+        options = {"on_bad": self.options.on_bad, **self.options.feature_options, "strict": True, **changes}
+        return Stream(inputs, ReadOptions(**options))
+
+    def recognise(self) -> str:
+        """Read until the format is known, and return it; "auto" if no line tells it."""
+        if self._caches is None:
+            for block in self.inputs.blocks(self.start):
+                self._resolve(block)
+                if self.options.format != "auto":
+                    break
+        return self.options.format
+
+    def batches(self) -> Iterator[RowBatch]:
+        """Read all examples in order, one block after another.
+
+        A batch without rows is given if it has bad lines: `predict` answers each of them by an empty line.
+        """
+        for parsed in self._parsed():
+            batch = self._finish(parsed)
+            self.n_examples += len(batch)
+            if len(batch) or len(batch.skipped):
+                yield batch
+
+    def _parsed(self) -> Iterator[ParsedBlock]:
+        if self._caches is not None:
+            return self._caches.parsed(self.start, keeps_bad_lines=self.bad.file is not None)
+        return prefetch(self._blocks(), lambda found: text.parse(*found), self.options.n_threads)
+
+    def _blocks(self) -> Generator[tuple[Block, ReadOptions], None, None]:
+        for block in self.inputs.blocks(self.start):
+            self._resolve(block)
+            yield block, self.options
+
+    def _resolve(self, block: Block) -> None:
+        self.options = text.resolve(self.options, self.inputs.title(block.source), block)
+
+    def _finish(self, parsed: ParsedBlock) -> RowBatch:
+        """Give rows the codes of the stream and their places; deal with bad lines."""
+        before = self.place
+        if parsed.source != before.source:
+            before = before._replace(source=parsed.source, offset=0, line=0)
+        for one in parsed.bad:
+            self.bad.add(self._message(parsed.source, before.line, one), one.text)
+        bad_bytes = np.array([len(one.text) + 1 for one in parsed.bad], np.int64)
+        after = Place(
+            parsed.source,
+            before.offset + parsed.n_bytes,
+            before.line + parsed.n_lines,
+            before.bad + len(parsed.bad),
+            before.bad_bytes + int(bad_bytes.sum()),
+        )
+        if parsed.is_last:
+            after = after._replace(source=parsed.source + 1, offset=0, line=0)
+        self.place = after
+        batch = parsed.batch
+        bad_lines = np.array([one.line for one in parsed.bad], np.int64)
+        places = replace(batch.places, bad_lines=bad_lines, bad_bytes=bad_bytes, before=before, after=after)
+        codes = self.labels.encode(parsed.labels, batch.codes, only_used=parsed.rows_dropped)
+        return replace(
+            batch, codes=codes, skipped=np.searchsorted(places.lines, bad_lines), places=places
+        )
+
+    def _message(self, source: int, line: int, bad: BadLine) -> str:
+        if self._caches is not None:
+            return f"{self.inputs.title(source)}: example {line + bad.line + 1:,}: {bad.message}"
+        where = f"{self.inputs.where(source, line + bad.line)}:{bad.position + 1}"
+        return f"{where}: {bad.message} (found {bad.quote()!r})"
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for batch in self.batches():
+            if len(batch):
+                labels = np.array([*self.labels.names, ""])[batch.codes]
+                yield Chunk(self._matrix(batch), labels, batch.weights)
+
+    def feature_keys(self) -> np.ndarray:
+        """Return the id or name of each column of the chunks so far, if features are exact."""
+        if self._index is None:
+            raise ValueError("there are no keys yet; read a chunk with exact=True first")
+        return self._index.keys()
+
+    def _matrix(self, batch: RowBatch) -> scipy.sparse.csr_array:
+        import scipy.sparse
+
+        indptr, columns, values = batch.indptr, batch.columns, batch.values
+        if columns is not None:
+            width = 1 << self.options.bits if self.options.bits else max(1, int(columns.max(initial=0)) + 1)
+        else:
+            if self._index is None:
+                self._index = FeatureIndex(batch.kind)
+            indptr, columns, values = slots_of(batch, self._index, self.options, grow=True)
+            width = len(self._index)
+        X = scipy.sparse.csr_array((values, columns.astype(np.int32), indptr), (len(batch), width), copy=True)
+        X.sort_indices()
+        return X
+
+
+def slots_of(
+    batch: RowBatch, index: FeatureIndex, options: ReadOptions, *, grow: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Map the features of a batch to the slots of an index.
+
+    Parameters
+    ----------
+    batch : RowBatch
+        Features known by columns, ids or names.
+    index : FeatureIndex
+        Of column numbers and ids, or of names.
+    options : ReadOptions
+        Names are transformed here: only the index knows which of them are equal.
+    grow : bool
+        Give new features a slot; otherwise they are left out.
+
+    Returns
+    -------
+    indptr, slots, values : arrays
+        Rows in CSR layout; each slot occurs once in a row.
+    """
+    if batch.kind == "names":
+        from maxcosine.features import map_names
+
+        return map_names(
+            index,
+            batch.indptr,
+            batch.letters,
+            batch.name_starts,
+            batch.values,
+            grow=grow,
+            log1p=options.log1p,
+            l2=options.l2,
+        )
+    keys = batch.columns if batch.columns is not None else batch.ids
+    return index.map_ids(batch.indptr, keys, batch.values, grow=grow)
+
+
+def open_stream(inputs: Names, **options: Any) -> Stream:
+    """Open the examples of files larger than memory.
+
+    Parameters
+    ----------
+    inputs : str, path or sequence of those
+        Files, globs, - for standard input; plain, gzip or zstd; or what `maxcosine convert` wrote.
+    **options : dict
+        How they are read: the parameters of `ReadOptions`.
+
+    Returns
+    -------
+    Stream
+        Iterating gives chunks: rows as a CSR array, their labels, and their weights.
+
+    Examples
+    --------
+    >>> import maxcosine.data, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "few.svm"
+    >>> _ = path.write_text("+1 1:0.5 3:1\\n-1 2:2\\n")
+    >>> for X, labels, weights in maxcosine.data.open_stream(path):
+    ...     print(X.shape, labels.tolist(), weights)
+    (2, 4) ['1', '-1'] None
+    """
+    return Stream(inputs, ReadOptions(**options))
