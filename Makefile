@@ -4,31 +4,34 @@ PYTHON  ?= python3
 VENV    ?= .venv
 FOLDER  ?= build/streams
 WORKERS ?= 2
+MINUTES ?= 30
 
 BIN    := $(VENV)/bin
-# Each process has tests that follow one another, as long as it can: what one file needs is compiled once.
+# The two test processes take whole files from each other, so that fixtures of a module are made once.
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # Where runnable examples live, beside the tests.
-DOCTESTS   := src/maxcosine README.md $(filter-out docs/how-to/spark.md,$(wildcard docs/*.md docs/*/*.md))
+DOCTESTS    := src/maxcosine README.md $(filter-out %/spark.md,$(wildcard docs/*.md docs/*/*.md))
 # What needs Spark, and is run by `make test-spark` alone.
-SPARK_TESTS := tests/distributed/spark src/maxcosine/distributed/spark docs/how-to/spark.md
+SPARK_TESTS := tests/distributed/spark src/maxcosine/distributed/spark $(wildcard docs/*/spark.md)
 SPARK_KILLS := tests/distributed/spark/test_survival.py
-# What is run a second time as plain Python: everything that Numba compiles.
-PURE_TESTS := tests/engine tests/index tests/rules tests/stream/test_svmlight.py tests/stream/test_vw.py tests/test_bound.py tests/test_maximise.py
+
+# A change of any of these rebuilds the core; build/ keeps what did not change.
+CORE := CMakeLists.txt $(shell find core -name '*.?pp')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-browser test-spark lint bench bench-streams docs clean
+.PHONY: help demo test test-all test-fuzz test-browser test-spark fuzz lint bench bench-streams docs clean
 
 help:
 	@echo "maxcosine: single-pass linear classifiers that carry a proof"
 	@echo
 	@echo "  make demo      the paper's experiment: a table, a verdict, and a report to open"
-	@echo "  make test      the test suite, compiled and again as plain Python; a few minutes"
-	@echo "  make test-all  the slow tests, a real browser, Spark and the documentation, in addition"
-	@echo "  make lint      style, types, import layers"
+	@echo "  make test      the test suite; a few minutes"
+	@echo "  make test-all  the slow tests, fuzzing, a real browser, Spark and the documentation, in addition"
+	@echo "  make lint      style, types, import layers, docstrings"
+	@echo "  make fuzz      look for bugs in the parsers and the index; MINUTES=30"
 	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
 	@echo "  make bench-streams  from text files to models, beside Vowpal Wabbit; FOLDER=DIR for 20 GB of files"
 	@echo "  make docs      the documentation, into docs/_build/html"
@@ -42,15 +45,20 @@ demo: $(VENV)/.installed-report
 	@$(BIN)/maxcosine reproduce $(if $(DATA),--data $(DATA))
 
 test: $(VENV)/.installed-test
-	@echo "== tests and examples, compiled"
 	@$(PYTEST) -m "not slow and not browser and not spark" --doctest-modules --doctest-glob='*.md' \
 	  $(addprefix --ignore=,$(SPARK_TESTS)) tests $(DOCTESTS)
-	@echo "== the kernels again, as plain Python"
-	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" $(PURE_TESTS)
 
-test-all: $(VENV)/.installed-test docs test-browser test-spark
+test-all: $(VENV)/.installed-test docs test-fuzz test-browser test-spark
 	@echo "== slow tests"
-	@$(PYTEST) -m "slow and not spark"
+	@$(PYTEST) -m "slow and not spark and not browser"
+
+# Five minutes in all, and one of threads under ThreadSanitizer.
+test-fuzz: $(VENV)/.build-tools
+	@echo "== fuzzing the core, with sanitizers"
+	@$(BIN)/python core/fuzz/run.py --seconds 300
+
+fuzz: $(VENV)/.build-tools
+	@$(BIN)/python core/fuzz/run.py --seconds $$(($(MINUTES) * 60)) --libfuzzer
 
 test-browser: $(VENV)/.installed-browser
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
@@ -73,6 +81,7 @@ lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/maxcosine/*.py')
 
 bench: $(VENV)/.installed-test
 	@$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))
@@ -106,12 +115,15 @@ $(VENV)/.created:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.installed-base: pyproject.toml $(VENV)/.created
-	@echo "installing maxcosine into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e .
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+
+# What builds the core. A machine without a C++ compiler gets one from PyPI.
+$(VENV)/.build-tools: packaging/backend.py $(VENV)/.created
+	@$(PIP) scikit-build-core nanobind cmake ninja
+	@$(PIP) $$($(BIN)/python packaging/backend.py) pip
 	@touch $@
 
-$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
-	@echo "installing maxcosine[$*] into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e '.[$*]'
+$(VENV)/.installed-%: pyproject.toml $(CORE) $(VENV)/.build-tools
+	@echo "building the core and installing maxcosine[$*] into $(VENV)"
+	@PATH="$(abspath $(BIN)):$$PATH" $(PIP) --no-build-isolation -Cbuild-dir='build/{wheel_tag}' -e '.[$*]'
 	@touch $@
