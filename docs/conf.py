@@ -1,5 +1,10 @@
 """Sphinx configuration; build the documentation with ``make docs``."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
@@ -26,10 +31,13 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "groupwise"
+autodoc_typehints = "none"  # the docstrings name the types
 numpydoc_show_class_members = False  # the template of a class page lists them
 
 html_theme = "pydata_sphinx_theme"
 html_title = "maxcosine"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -37,6 +45,24 @@ html_theme_options = {
     "footer_end": ["sphinx-version"],
 }
 html_math_renderer = "mathml"
+
+
+COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce")
+
+
+def write_help(app: Sphinx) -> None:
+    """Write the help text of each command to a file that reference/commands.md includes."""
+    folder = Path(app.srcdir) / "reference" / "generated"
+    folder.mkdir(exist_ok=True)
+    for command in COMMANDS:
+        text = subprocess.run(
+            [sys.executable, "-m", "maxcosine", command, "--help"],
+            env={**os.environ, "COLUMNS": "100"},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        (folder / f"{command}.txt").write_text(text.strip() + "\n")
 
 
 def skip_metadata_routing(
@@ -53,12 +79,13 @@ def visit_math(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_math_block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(translator.starttag(node, "div", CLASS="math"))
+    translator.body.append(translator.starttag(node, "div", CLASS="formula"))
     translator.body.append(tex2mathml(node.astext(), as_block=True) + "</div>\n")
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", write_help)
     app.connect("autodoc-skip-member", skip_metadata_routing)
     # Browsers render MathML themselves: formulas need neither a script nor the network.
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))

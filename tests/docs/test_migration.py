@@ -1,4 +1,4 @@
-"""docs/how-to/migration.md: both cells of every line are run, and what the third one says is checked."""
+"""docs/how-to/migration.md: both code cells of every line run, and the third column is true."""
 
 import ast
 import re
@@ -18,9 +18,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HEAD = re.compile(r"^\| \S+ \| maxcosine \| what differs \|$", re.MULTILINE)
 ROW = re.compile(r"^\| `([^`|]+)` \| `([^`|]+)` \| ([^|]+) \|$", re.MULTILINE)
 
-# Rounding, as between two programs that do the same sums in another order.
+# Two programs may sum in different orders.
 ROUNDING = {"rtol": 1e-9, "atol": 1e-12}
-# Two classes by chance: 0.5; ten: 0.1.
+# Guessing gives 0.5 for two classes and 0.1 for ten.
 BETTER_THAN_CHANCE = 0.75
 
 pytestmark = pytest.mark.filterwarnings(
@@ -43,7 +43,7 @@ def sections():
 
 
 def code_of(text):
-    """The blocks of a section that are no doctests: they define the names of its table."""
+    """The code blocks without a prompt: they define the names that the table uses."""
     return [block for block in BLOCK.findall(text) if ">>>" not in block]
 
 
@@ -52,13 +52,13 @@ TABLES = {line.section for line in LINES}
 MISSING = {
     "From PassiveAggressiveClassifier": None
     if hasattr(sklearn.linear_model, "PassiveAggressiveClassifier")
-    else "scikit-learn has no PassiveAggressiveClassifier any more",
+    else "this version of scikit-learn has no PassiveAggressiveClassifier",
 }
 
 
 @cache
 def names_for(section):
-    """The names that the page defines for the table of a section."""
+    """The names that the page defines for the table of this section."""
     names = {}
     for title, text in sections().items():
         if title == section or title not in TABLES:
@@ -68,7 +68,7 @@ def names_for(section):
 
 
 def value_of(cell, names):
-    """The value of the last of the statements in a cell."""
+    """Run a cell and return the value of its last expression."""
     *before, last = ast.parse(cell).body
     assert isinstance(last, ast.Expr), f"a cell ends with an expression: {cell}"
     exec(compile(ast.Module(before, []), cell, "exec"), names)
@@ -76,7 +76,7 @@ def value_of(cell, names):
 
 
 def learn(model, names, *, one_by_one):
-    """Models that a cell leaves unfitted learn as the page says."""
+    """Train the model of a cell that does not train it."""
     if one_by_one:
         for x, label in zip(names["examples"], names["labels"], strict=True):
             model.learn_one(x, label)
@@ -88,7 +88,7 @@ def learn(model, names, *, one_by_one):
 
 
 class Outcome:
-    """What came of a cell: a model and what it predicts, or a value."""
+    """The result of a cell: a trained model, or another value."""
 
     def __init__(self, cell, section):
         self.names = dict(names_for(section))
@@ -99,7 +99,7 @@ class Outcome:
             learn(self.value, self.names, one_by_one=self.by_dicts)
 
     def predictions(self):
-        """Classes of the held-out rows; of a value, what it says itself."""
+        """The predicted classes of the held-out rows; a value is its own prediction."""
         if not self.is_model:
             return np.asarray(self.value)
         if self.by_dicts:
@@ -107,7 +107,7 @@ class Outcome:
         return self.value.predict(self.names["X_new"])
 
     def numbers(self):
-        """Weights by feature, intercept included; None for a model that has none. Of a value, itself."""
+        """The weights by feature, with the intercept; None for a model without weights; a value itself."""
         if isinstance(self.value, dict):
             return {str(key): weight for key, weight in self.value.items()}
         if not self.is_model:
@@ -124,12 +124,12 @@ class Outcome:
         return None
 
     def accuracy(self):
-        """On rows held out; None where a cell predicts nothing, or one example."""
-        if hasattr(self.value, "works_with"):  # one of River's metrics
+        """The accuracy on the held-out rows; None if the cell predicts nothing or only one example."""
+        if hasattr(self.value, "works_with"):  # a metric of River
             return self.value.get()
         predicted = self.predictions()
         if predicted.ndim == 2 and len(predicted) == len(self.names["X_new"]):
-            predicted = predicted.argmax(axis=1)  # scores or probabilities of classes 0, 1, ...
+            predicted = predicted.argmax(axis=1)  # scores or probabilities of the classes
         elif predicted.dtype.kind == "f":
             predicted = predicted > 0.5  # the probability of the second class
         if predicted.shape != self.names["y_new"].shape:
@@ -155,13 +155,13 @@ def test_line(line):
     elif line.differs.startswith(("same weights", "same scores")):
         assert close(theirs.numbers(), ours.numbers())
     else:
-        assert accuracy is not None, "nothing of this line can be checked"
+        assert accuracy is not None, "this line cannot be checked"
         if theirs.is_model and ours.is_model and theirs.numbers() and ours.numbers():
-            assert not close(theirs.numbers(), ours.numbers()), "they do not differ"
+            assert not close(theirs.numbers(), ours.numbers()), "the models do not differ"
     assert accuracy is None or accuracy > BETTER_THAN_CHANCE
 
 
-def test_no_line_of_the_page_is_left_out():
+def test_every_line_of_the_page_is_tested():
     rows = [row for row in BLOCK.sub("", PAGE).splitlines() if "|" in row]
     assert len(HEAD.findall(PAGE)) == rows.count("|---|---|---|") == len(TABLES) == 3
     assert len(rows) == len(LINES) + 2 * 3
@@ -171,5 +171,5 @@ def test_no_line_of_the_page_is_left_out():
         assert 8 <= sum(line.section == section for line in LINES) <= 14
 
 
-def test_sections_that_may_be_skipped_are_on_the_page():
+def test_skipped_sections_exist():
     assert MISSING.keys() <= TABLES
