@@ -17,6 +17,7 @@ from maxcosine.data.inputs import START, Block, Inputs, Place, Span
 from maxcosine.data.options import ReadOptions
 from maxcosine.data.parsed import BadLine, BadLines, ParsedBlock, StreamLabels, SupportsWrite
 from maxcosine.data.prefetch import prefetch
+from maxcosine.features import map_names
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -208,8 +209,6 @@ def slots_of(
         Rows in CSR layout; each slot occurs once in a row.
     """
     if batch.kind == "names":
-        from maxcosine.features import map_names
-
         return map_names(
             index,
             batch.indptr,

@@ -1,0 +1,135 @@
+"""Checkpoints: model files that also say where in the data they are, and the files written beside them."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from maxcosine import files
+
+
+class BadCheckpoint(ValueError):
+    """A checkpoint of another training, or one that cannot be written."""
+
+
+class SideFile:
+    """A file that is written during training, such as predictions; it appears when the training is finished.
+
+    Beside a checkpoint there is a copy in progress, which a resumed training cuts to the length that the
+    checkpoint knows.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    checkpoint : Path or None
+        The checkpoint of the training, if it writes one.
+    role : str
+        What the file is: "predictions" or "bad_lines".
+    """
+
+    def __init__(self, path: Path, checkpoint: Path | None, role: str) -> None:
+        files.refuse_folder(path)
+        self._path, self._checkpoint = path, checkpoint
+        self._beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.{role}")
+        self._file: Any = None
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Open the file for a training; an error leaves only what the checkpoint needs."""
+        if self._beside is None or self._checkpoint is None:
+            with files.writing(self._path) as self._file:
+                yield
+            return
+        try:
+            with open(self._beside, "a+b") as self._file:
+                yield
+                self._file.seek(0)
+                with files.writing(self._path) as whole:
+                    shutil.copyfileobj(self._file, whole)
+        except BaseException:
+            if not self._checkpoint.exists():
+                self._beside.unlink(missing_ok=True)
+            raise
+
+    def write(self, content: bytes) -> None:
+        """Append bytes."""
+        self._file.write(content)
+
+    def length(self) -> int:
+        """Return the length on disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return os.fstat(self._file.fileno()).st_size
+
+    def cut(self, length: int) -> None:
+        """Remove what is beyond a length."""
+        if self.length() < length:
+            raise BadCheckpoint(
+                f"{self._beside} is shorter than the checkpoint {self._checkpoint} says; "
+                "leave out --resume to start again"
+            )
+        self._file.truncate(length)
+
+
+@contextmanager
+def locked(checkpoint: Path | None) -> Iterator[None]:
+    """Keep other trainings from writing the same checkpoint."""
+    if checkpoint is None:
+        yield
+        return
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    path = checkpoint.with_name(checkpoint.name + ".lock")
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The last owner of the lock may have removed the file between the two lines above.
+            is_held = path.exists() and os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+        except BlockingIOError:
+            is_held = False
+        if not is_held:
+            raise BadCheckpoint(
+                f"another training writes the checkpoint {checkpoint}; wait for its end, or name another file"
+            )
+        try:
+            clear_partial_files(checkpoint)
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def clear_partial_files(path: Path) -> None:
+    """Remove what a process that was killed while it wrote a file has left."""
+    path = Path(os.path.realpath(path))  # a link stays, and its target is written
+    for partial in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        partial.unlink(missing_ok=True)
+
+
+def differences(stored: dict[str, Any], data: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
+    """Say how the data and options of a checkpoint differ from those of a training."""
+    then, before = stored["data"], stored["options"]
+    if len(then) != len(data):
+        found = [f"there were {len(then)} inputs and are {len(data)}"]
+    else:
+        found = [
+            f"input {k} was {_describe(a)} and is {_describe(b, a)}"
+            for k, (a, b) in enumerate(zip(then, data, strict=True), 1)
+            if a != b
+        ]
+    return found + [
+        f"{name} was {before.get(name)!r} and is {options.get(name)!r}"
+        for name in sorted({*before, *options})
+        if before.get(name) != options.get(name)
+    ]
+
+
+def _describe(data: dict[str, Any], other: dict[str, Any] | None = None) -> str:
+    size = "" if data["bytes"] is None else f" of {data['bytes']:,} bytes"
+    same = other is not None and (data["name"], data["bytes"]) == (other["name"], other["bytes"])
+    return f"{data['name']}{size}" + (" with another content" if same else "")

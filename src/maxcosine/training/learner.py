@@ -1,0 +1,272 @@
+"""A model that learns from a stream: labels and features may appear at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxcosine.core import FeatureIndex
+from maxcosine.data import RowBatch, Stream, StreamError
+from maxcosine.data.stream import slots_of
+from maxcosine.engine import BadStep
+from maxcosine.features import Features
+from maxcosine.labels import label_text
+from maxcosine.model import Model
+from maxcosine.rows import BadRow, SlotRows
+from maxcosine.rules.rule import Rule
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a new model is to be.
+
+    Parameters
+    ----------
+    rule : Rule
+        How it learns.
+    params : tuple of float
+        Parameters of the rule, as `rule.make_params` returns them.
+    average : bool, default=False
+        Predict with the mean of all hypotheses.
+    fit_intercept : bool, default=False
+        Learn a constant, too.
+    multiclass : {"ovr", "joint"}, default="ovr"
+        More than two classes: each against the rest, or all jointly.
+    dtype : str or dtype, default="float32"
+        Type of the weights.
+    """
+
+    rule: Rule
+    params: tuple[float, ...]
+    average: bool = False
+    fit_intercept: bool = False
+    multiclass: str = "ovr"
+    dtype: str | np.dtype = "float32"
+
+
+class StreamLearner:
+    """Learns the batches of a stream into a model.
+
+    Parameters
+    ----------
+    settings : Settings
+        What a new model is to be.
+    model : Model, optional
+        A model that goes on learning.
+
+    Attributes
+    ----------
+    model : Model or None
+        None before the first example.
+    """
+
+    def __init__(self, settings: Settings, model: Model | None = None) -> None:
+        self.settings = settings
+        self.model = model
+        self._codes = np.zeros(0, np.int64)
+        """The code of each label of the stream among the classes of the model."""
+        self._has_name = np.zeros(0, bool)
+        """Which hashed columns have a name."""
+
+    def learn(self, stream: Stream, batch: RowBatch, *, predicting: bool = True) -> np.ndarray:
+        """Learn from rows in their order; return what the model predicted of each row before.
+
+        Parameters
+        ----------
+        stream : Stream
+            The stream that the rows come from.
+        batch : RowBatch
+            The rows.
+        predicting : bool
+            False: return no predictions, which saves time.
+
+        Returns
+        -------
+        array of int
+            Codes of the predicted classes.
+        """
+        if not len(batch):
+            return np.zeros(0, np.int64)
+        before = self._n_seen()
+        try:
+            return self._learn(stream, batch, predicting)
+        except (BadRow, BadStep) as error:
+            place = batch.places.start(self._n_seen() - before)
+            raise StreamError(f"{stream.inputs.where(place.source, place.line)}: {error}") from None
+
+    def codes_of(self, batch: RowBatch) -> np.ndarray:
+        """Return the codes of the classes of rows that were learnt."""
+        return self._codes[batch.codes]
+
+    def _n_seen(self) -> int:
+        return 0 if self.model is None else self.model.n_seen
+
+    def _learn(self, stream: Stream, batch: RowBatch, predicting: bool) -> np.ndarray:
+        """Learn the rows before the second class by themselves, so that it is the same wherever blocks end."""
+        labels, n_single = stream.labels.names, self._n_single(stream, batch)
+        if not n_single:
+            return self._learn_rows(stream, labels, batch, predicting)
+        single = batch[:n_single]
+        self._learn_rows(stream, labels[: batch.codes[0] + 1], single, predicting=False)
+        predicted = self.codes_of(single)  # nothing but the only class can be predicted
+        if n_single < len(batch):
+            rest = self._learn_rows(stream, labels, batch[n_single:], predicting)
+            predicted = np.concatenate([predicted, rest])
+        return predicted if predicting else predicted[:0]
+
+    def _n_single(self, stream: Stream, batch: RowBatch) -> int:
+        """Count the rows before a second class, if the model has no second class yet."""
+        labels = stream.labels.names
+        if self.model is None:
+            first = labels[batch.codes[0]]
+        elif len(self.model.classes) == 1:
+            first = label_text(self.model.classes.tolist()[0])
+        else:
+            return 0
+        others = np.array([label != first for label in labels])[batch.codes]
+        return int(np.argmax(others)) if others.any() else len(batch)
+
+    def _learn_rows(
+        self, stream: Stream, labels: Sequence[str], batch: RowBatch, predicting: bool
+    ) -> np.ndarray:
+        model = self.model = self.model or self._new_model(stream, labels, batch)
+        rows = rows_of(stream, model, batch, grow=True)
+        self._add_labels(model, labels)
+        self._keep_names(model.features, batch)
+        predicted = np.empty(len(batch), np.int64) if predicting else None
+        model.learn(rows, self.codes_of(batch), weights=batch.weights, mapped=True, predicted=predicted)
+        return np.zeros(0, np.int64) if predicted is None else predicted
+
+    def _new_model(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> Model:
+        settings, bits = self.settings, stream.options.bits
+        if batch.kind != "columns":
+            features = Features.by_key(batch.kind)
+        else:
+            features = Features(1 << bits if bits else 0)
+            features.bits = bits or None
+        # The first classes exist from the start, others begin with their first row.
+        classes = np.sort(np.array(labels[: 1 if settings.multiclass == "joint" else 2]))
+        return Model.create(
+            settings.rule,
+            settings.params,
+            classes,
+            features,
+            np.dtype(settings.dtype),
+            fit_intercept=settings.fit_intercept,
+            average=settings.average,
+            multiclass=settings.multiclass,
+            closed=False,
+        )
+
+    def _add_labels(self, model: Model, labels: Sequence[str]) -> None:
+        """Find the classes of new labels; a new class begins with the first row that has it."""
+        if len(labels) == len(self._codes):
+            return
+        codes = model.labels.text_codes(labels)
+        new = [label for label, code in zip(labels, codes, strict=True) if code < 0]
+        if new and model.closed:
+            known = ", ".join(map(label_text, model.classes.tolist()[:20]))
+            raise StreamError(f"the model knows no class {new[0]!r}; its classes are {known}")
+        if new:
+            try:
+                model.add_classes(model.labels.parse(new), waiting=True)
+            except ValueError as error:
+                raise StreamError(str(error)) from None
+            codes = model.labels.text_codes(labels)
+        self._codes = codes
+
+    def _keep_names(self, features: Features, batch: RowBatch) -> None:
+        """Remember the first name of each hashed column."""
+        if batch.named_columns is None:
+            return
+        if features.kept_names is None:
+            features.kept_names = {}
+        if len(self._has_name) != features.n_features:
+            self._has_name = np.zeros(features.n_features, bool)
+            self._has_name[list(features.kept_names)] = True
+        columns, letters, starts = batch.named_columns
+        new = np.flatnonzero(~self._has_name[columns])
+        found, first = np.unique(columns[new], return_index=True)
+        self._has_name[found] = True
+        for column, k in zip(found.tolist(), new[first].tolist(), strict=True):
+            name = letters[starts[k] : starts[k + 1]].tobytes()
+            features.kept_names[column] = name.decode(errors="backslashreplace")
+
+
+def rows_of(stream: Stream, model: Model, batch: RowBatch, *, grow: bool) -> SlotRows:
+    """Map a batch to the slots of a model.
+
+    Parameters
+    ----------
+    stream : Stream
+        The stream that the batch comes from.
+    model : Model
+        Its features must be of the kind that the stream has.
+    batch : RowBatch
+        The rows.
+    grow : bool
+        Give new features a slot; otherwise they are left out.
+
+    Returns
+    -------
+    SlotRows
+        The rows as the engine takes them.
+    """
+    features = model.features
+    if len(batch):
+        _check_kind(stream, features, batch)
+    indptr, slots, values, squares = batch.indptr, batch.columns, batch.values, batch.squares
+    index = features.index
+    if features.undecided:
+        index = FeatureIndex(batch.kind)
+        if grow:
+            features.index = index
+    elif slots is not None:
+        n_columns = batch.n_columns
+        if n_columns is None:
+            n_columns = int(slots.max()) + 1 if len(slots) else 0
+        if n_columns > features.n_features:
+            if grow:
+                _widen(features, n_columns)
+            else:
+                batch = _known_columns(batch, features.n_features)
+                indptr, slots, values, squares = batch.indptr, batch.columns, batch.values, None
+    if index is not None:
+        indptr, slots, values = slots_of(batch, index, stream.options, grow=grow)
+        squares = None
+    return SlotRows(indptr, slots, values, features.n_slots, squares)
+
+
+def _check_kind(stream: Stream, features: Features, batch: RowBatch) -> None:
+    """Refuse data whose features are known by something else than those of the model."""
+    title = stream.inputs.title(0)
+    advice = "give data in the format that it was learnt from"
+    if features.keyed:
+        if features.undecided or features.by_name == (batch.kind == "names"):
+            return
+        known, given = ("name", "numbers") if features.by_name else ("number", "names")
+        raise StreamError(f"the model knows its features by {known}, and those of {title} have {given}; {advice}")
+    bits = stream.options.bits or None
+    if bits != features.bits:
+        known = f"hashed to {features.bits} bits" if features.bits else "column numbers"
+        given = f"hashed to {bits} bits" if bits else "column numbers"
+        raise StreamError(f"the features of the model are {known}, and those of {title} are {given}; {advice}")
+
+
+def _widen(features: Features, n_columns: int) -> None:
+    if features.names is not None:
+        raise StreamError(
+            f"the model has {features.n_features} columns with names, and the data have more columns; "
+            "learn from data frames with the estimators"
+        )
+    features.widen(n_columns, None)
+
+
+def _known_columns(batch: RowBatch, n_columns: int) -> RowBatch:
+    """Leave out the columns that a model does not have."""
+    assert batch.columns is not None
+    known = batch.columns < n_columns
+    before = np.concatenate([[0], np.cumsum(known)])
+    return RowBatch(before[batch.indptr], batch.values[known], batch.codes, batch.columns[known])

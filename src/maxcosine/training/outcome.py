@@ -1,0 +1,131 @@
+"""What a training came to: for JSON, and for the model that remembers it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from maxcosine import __version__
+from maxcosine.data import Stream, StreamError
+from maxcosine.labels import label_text
+from maxcosine.model import Model
+
+
+@dataclass
+class Status:
+    """How far a training is."""
+
+    passes: int = 0
+    """Passes that are finished."""
+    examples: int = 0
+    """Examples of all passes."""
+    judged: int = 0
+    """Examples of the first pass: each was predicted before the model learnt from it."""
+    wrong: int = 0
+    """How many of these predictions were wrong."""
+    bad: int = 0
+    """Bad lines of the data, which were skipped."""
+
+    @property
+    def progressive_error(self) -> float:
+        """The share of wrong predictions."""
+        return self.wrong / max(1, self.judged)
+
+
+def provenance(
+    status: Status, data: list[dict[str, Any]], options: dict[str, Any], command: str, seconds: float
+) -> dict[str, Any]:
+    """Return what a model remembers of its training.
+
+    Parameters
+    ----------
+    status : Status
+        How far the training went.
+    data : list of dict
+        The inputs, as `describe_inputs` returns them.
+    options : dict
+        How the data were read, and how the model learnt.
+    command : str
+        The command line.
+    seconds : float
+        How long it took.
+    """
+    return {
+        "command": command,
+        "data": data,
+        "versions": {"maxcosine": __version__},
+        "examples": status.examples,
+        "progressive_mistakes": status.wrong,
+        "bad_lines": status.bad,
+        "passes": status.passes,
+        "seconds": seconds,
+        "options": options,
+    }
+
+
+def outcome(
+    model: Model,
+    status: Status,
+    seconds: float,
+    *,
+    bad_messages: Sequence[str],
+    read_bytes: int,
+    resumed_at: int = 0,
+) -> dict[str, Any]:
+    """Return the figures of a training, for JSON.
+
+    Parameters
+    ----------
+    model : Model
+        What was learnt.
+    status : Status
+        How far the training went.
+    seconds : float
+        How long it took.
+    bad_messages : sequence of str
+        What was wrong with the first bad lines.
+    read_bytes : int
+        Bytes that were read.
+    resumed_at : int
+        Examples that an earlier run had learnt.
+    """
+    certificate = model.certificate()
+    return {
+        "examples": status.examples,
+        "resumed_at": resumed_at,
+        "classes": [label_text(label) for label in model.classes.tolist()],
+        "features": model.features.n_features,
+        "rule": model.rule.name,
+        "progressive_error": status.progressive_error,
+        "bad_lines": status.bad,
+        "first_bad_lines": list(bad_messages),
+        "updates": json_value(certificate.updates),
+        "bound": json_value(certificate.bound),
+        "margin_ceiling": json_value(certificate.margin_ceiling),
+        "seconds": seconds,
+        "examples_per_second": (status.examples - resumed_at) / seconds,
+        "megabytes_per_second": read_bytes / seconds / 1e6 if read_bytes else None,
+    }
+
+
+def json_value(value: Any) -> Any:
+    """Return a number or an array for JSON, which knows no infinity: None stands for it."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, list):
+        return [json_value(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def refuse_empty(model: Model | None, stream: Stream) -> Model:
+    """Return the model; refuse data without an example, and data without a feature."""
+    names = ", ".join(stream.inputs.names)
+    if model is None:
+        raise StreamError(f"there is no example in {names}; is it the right file?")
+    if not model.features.n_features:
+        raise StreamError(
+            f"no example in {names} has a feature; is it text in another format? "
+            "svmlight's is 'label id:value ...', Vowpal Wabbit's 'label |namespace feature:value ...'"
+        )
+    return model

@@ -1,0 +1,69 @@
+"""The area under the ROC curve, in memory that does not grow with the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+MAX_SCORES = 1 << 20
+"""Up to this many scores are kept, and the area is exact."""
+
+_BINS = 1 << 20
+_BIN_SHIFT = 12
+_STEP = 1 << 16
+
+
+class Ranking:
+    """The scores of negative and positive examples.
+
+    Beyond `MAX_SCORES` scores, only their 20 leading bits count.
+    """
+
+    def __init__(self) -> None:
+        self._scores: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        self._n_scores = 0
+        self._counts: np.ndarray | None = None
+
+    def add(self, scores: np.ndarray, positive: np.ndarray) -> None:
+        """Add examples, and which of them are positive."""
+        for kept, is_positive in zip(self._scores, (False, True), strict=True):
+            kept.append(scores[positive == is_positive].astype(np.float64))
+        self._n_scores += len(scores)
+        if self._counts is None and self._n_scores > MAX_SCORES:
+            self._counts = np.zeros((2, _BINS), np.int64)
+        if self._counts is not None:
+            for counts, kept in zip(self._counts, self._scores, strict=True):
+                while kept:
+                    np.add.at(counts, _bins(kept.pop()), 1)
+
+    def auc(self) -> float | None:
+        """Return the chance that a positive example has a higher score than a negative one; ties count half."""
+        if self._counts is not None:
+            return self._auc_of_counts(*self._counts)
+        if not self._n_scores:
+            return None
+        negative, positive = (np.concatenate(kept) for kept in self._scores)
+        negative.sort()
+        below, ties, pairs = 0, 0, len(negative) * len(positive)
+        for start in range(0, len(positive), _STEP):
+            part = positive[start : start + _STEP]
+            first = np.searchsorted(negative, part)
+            below += int(first.sum())
+            ties += int((np.searchsorted(negative, part, side="right") - first).sum())
+        return (below + ties / 2) / pairs if pairs else None
+
+    def _auc_of_counts(self, negatives: np.ndarray, positives: np.ndarray) -> float | None:
+        pairs, before, higher = int(negatives.sum()) * int(positives.sum()), 0, 0.0
+        for start in range(0, _BINS, _STEP):
+            part = negatives[start : start + _STEP]
+            below = before + np.cumsum(part) - part / 2.0
+            higher += float((positives[start : start + _STEP] * below).sum())
+            before += int(part.sum())
+        return higher / pairs if pairs else None
+
+
+def _bins(scores: np.ndarray) -> np.ndarray:
+    """Return the bins of scores, which are in the order of the scores."""
+    bits = scores.astype(np.float32).view(np.int32)
+    # As integers, floats are in order once the negative ones are reversed.
+    ordered = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+    return (ordered >> _BIN_SHIFT) + _BINS // 2

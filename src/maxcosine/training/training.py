@@ -1,0 +1,210 @@
+"""From files to a model: passes over a stream, checkpoints, and resuming after an interruption.
+
+A training that resumes from a checkpoint learns the same model, to the bit, as one that was not interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxcosine import model_file
+from maxcosine.data import STANDARD_INPUT, Place, ReadOptions, RowBatch, Stream, StreamError, describe_inputs
+from maxcosine.labels import label_text
+from maxcosine.model import Model
+from maxcosine.training.checkpoint import BadCheckpoint, SideFile, differences, locked
+from maxcosine.training.learner import StreamLearner
+from maxcosine.training.outcome import Status, outcome, provenance, refuse_empty
+
+OnBatch = Callable[["Training", np.ndarray, np.ndarray], None]
+
+
+def _ignore(training: Training, codes: np.ndarray, predicted: np.ndarray) -> None:
+    """Do nothing after a batch."""
+
+
+class Training:
+    """Learns from a stream, in one pass or several, and saves its state now and then.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Files, globs, or - for standard input.
+    read : ReadOptions
+        How they are read.
+    learner : StreamLearner
+        What learns.
+    passes : int, default=1
+        How many times the data are read.
+    checkpoint : Path, optional
+        Where the state is saved.
+    every : int, default=1,000,000
+        Examples between checkpoints.
+    options : dict, optional
+        What must be the same for a checkpoint to be used; the model remembers it, too.
+    side_files : dict of SideFile, optional
+        By role: "bad_lines", and "predictions" of each example before it was learnt.
+    on_batch : callable, optional
+        Called after each batch with this training, the codes of the rows, and the predicted codes.
+
+    Attributes
+    ----------
+    status : Status
+        How far it is.
+    stream : Stream
+        The stream of the current pass.
+    resumed_at : int
+        Examples that an earlier run learnt.
+    read_bytes : int
+        Bytes read in the finished passes of this run.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str] | str | Path,
+        read: ReadOptions,
+        learner: StreamLearner,
+        *,
+        passes: int = 1,
+        checkpoint: Path | None = None,
+        every: int = 1_000_000,
+        options: dict[str, Any] | None = None,
+        side_files: Mapping[str, SideFile] | None = None,
+        on_batch: OnBatch = _ignore,
+    ) -> None:
+        self.learner, self.passes = learner, passes
+        self.checkpoint, self.every = checkpoint, every
+        self.options = options or {}
+        self.status = Status()
+        self.resumed_at = self.read_bytes = 0
+        self._inputs, self._read, self._on_batch = inputs, replace(read, purpose="learn"), on_batch
+        self._start, self._labels = Place(), list[str]()
+        self._side_files, self._lengths = side_files or {}, dict[str, int]()
+        self.stream = Stream(inputs, self._read)
+        names = self.stream.inputs.names
+        if passes > 1 and STANDARD_INPUT in names:
+            raise StreamError("standard input can be read once only; write it to a file for several passes")
+        self.data = describe_inputs(names)
+
+    @property
+    def model(self) -> Model:
+        """The model; data without an example or a feature are refused."""
+        return refuse_empty(self.learner.model, self.stream)
+
+    def resume(self) -> bool:
+        """Continue from the checkpoint; return False if there is none."""
+        assert self.checkpoint is not None
+        if not self.checkpoint.exists():
+            return False
+        loaded = model_file.load(self.checkpoint)
+        stored = loaded.more or {}
+        if "place" not in stored:
+            raise BadCheckpoint(f"{self.checkpoint} is a model and no checkpoint; name another file")
+        different = differences(stored, self.data, self.options)
+        if different:
+            raise BadCheckpoint(
+                f"{self.checkpoint} is of another training: {'; '.join(different)}. Give the same data and "
+                "options, or leave out --resume to start again"
+            )
+        self.learner.model = loaded.model
+        self.status = Status(**stored["status"])
+        self.resumed_at = self.status.examples
+        self._lengths, self._labels = stored["asides"], stored["labels"]
+        self._start = Place(**stored["place"])
+        self._read = replace(self._read, format=stored["format"])
+        return True
+
+    def run(self) -> Model:
+        """Learn to the end."""
+        with locked(self.checkpoint), ExitStack() as stack:
+            for role, file in self._side_files.items():
+                stack.enter_context(file.opened())
+                file.cut(self._lengths.get(role, 0))
+            while self.status.passes < self.passes:
+                self._run_pass()
+            return self.model
+
+    def _run_pass(self) -> None:
+        first = self.status.passes == 0  # later passes find the same bad lines
+        bad_lines = self._side_files.get("bad_lines") if first else None
+        self.stream = stream = Stream(self._inputs, self._read, start=self._start, bad_lines=bad_lines)
+        stream.labels.know(self._labels)
+        for batch in stream.batches():
+            self._learn(batch)
+        self._count_bad(stream.place)
+        self.read_bytes += stream.inputs.read_bytes - stream.inputs.skipped_bytes
+        self.status.passes += 1
+        self._start, self._labels = Place(), stream.labels.names
+        self._read = replace(self._read, format=stream.options.format)
+        if self.status.passes < self.passes and self.learner.model is not None:
+            self._save(Place())
+
+    def _learn(self, batch: RowBatch) -> None:
+        """Learn a batch; checkpoints come after every N examples, wherever batches end."""
+        done = 0
+        while done < len(batch):
+            left = self.every - self.status.examples % self.every if self.checkpoint else len(batch)
+            part = batch[done : done + left]
+            predicted = self.learner.learn(self.stream, part)
+            codes = self.learner.codes_of(part)
+            done += len(part)
+            self.status.examples += len(part)
+            if not self.status.passes:
+                self.status.judged += len(part)
+                self.status.wrong += int(np.count_nonzero(predicted != codes))
+                if "predictions" in self._side_files:
+                    self._side_files["predictions"].write(self._lines_of(predicted))
+            self._on_batch(self, codes, predicted)
+            if self.checkpoint and self.status.examples % self.every == 0:
+                self._save(part.places.end(len(part) - 1))
+
+    def _lines_of(self, predicted: np.ndarray) -> bytes:
+        assert self.learner.model is not None
+        lines = [f"{label_text(label)}\n" for label in self.learner.model.classes.tolist()]
+        return "".join([lines[code] for code in predicted.tolist()]).encode()
+
+    def _count_bad(self, place: Place) -> None:
+        if not self.status.passes:
+            self.status.bad = place.bad
+
+    def _save(self, place: Place) -> None:
+        if self.checkpoint is None:
+            return
+        assert self.learner.model is not None
+        self._count_bad(place)
+        lengths = {role: file.length() for role, file in self._side_files.items()}
+        if "bad_lines" in lengths and not self.status.passes:
+            lengths["bad_lines"] = place.bad_bytes  # the file has those of the whole block already
+        model_file.save(
+            self.learner.model,
+            self.checkpoint,
+            more={
+                "place": place._asdict(),
+                "status": asdict(self.status),
+                "labels": self.stream.labels.names,
+                "format": self.stream.options.format,
+                "options": self.options,
+                "data": self.data,
+                "asides": lengths,
+            },
+        )
+
+    def provenance(self, command: str, seconds: float) -> dict[str, Any]:
+        """Return what the model remembers of this training."""
+        return provenance(self.status, self.data, self.options, command, seconds)
+
+    def outcome(self, seconds: float) -> dict[str, Any]:
+        """Return the figures of this training, for JSON."""
+        return outcome(
+            self.model,
+            self.status,
+            seconds,
+            bad_messages=self.stream.bad.messages,
+            read_bytes=self.read_bytes,
+            resumed_at=self.resumed_at,
+        )
