@@ -91,7 +91,7 @@ inline nb::dict plain_items(PyObject* example, bool named) {
   const nb::object mapping = nb::module_::import_("collections.abc").attr("Mapping");
   if (!nb::isinstance(example, mapping)) {
     PyErr_Format(PyExc_TypeError,
-                 "an example must be a dict of feature to value, not %s; "
+                 "an example is a dict of feature to value, and this one is a %s; "
                  "pass arrays and sparse matrices to partial_fit and predict",
                  nb::inst_name(example).c_str());
     throw nb::python_error();

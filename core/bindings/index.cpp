@@ -270,8 +270,9 @@ FeatureIndex from_state(nb::tuple state) {
 
 void bind_index(nb::module_& m) {
   m.attr("MAX_FEATURES") = MAX_FEATURES;
-  nb::class_<SharedIndex>(m, "FeatureIndex")
-      .def("__init__", &construct, "kind"_a)
+  nb::class_<SharedIndex> index(m, "FeatureIndex");
+  index.attr("__module__") = "maxcosine.core";  // so that a pickle loads on any processor
+  index.def("__init__", &construct, "kind"_a)
       .def_static(
           "of",
           [](nb::handle keys, std::string_view kind) {
