@@ -18,10 +18,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from maxcosine.certificate import HOW, Merge
-from maxcosine.engine import Heads
-from maxcosine.engine.heads import LIMITS
 from maxcosine.features import union
 from maxcosine.framework import ell
+from maxcosine.heads import LIMITS, LOG_OVERFLOWED, Heads
 from maxcosine.model import Model
 
 COUNTS = ("learnt", "mistakes", "updates")
@@ -31,9 +30,6 @@ SMALLEST_NORM = 2.0**-40
 
 # The norm of w that a rule goes on from, if the length of w has no meaning to it.
 SHORTEST_W, LONGEST_W = 1e-6, 1e6
-
-# The value of the field `logged` when the log does not hold all slots that were written.
-LOG_OVERFLOW = np.iinfo(np.int64).max
 
 
 def merge(
@@ -339,7 +335,7 @@ def _start_from(heads: Heads, h: int, point: _MergedPoint, members: Sequence[_Me
     head["slack_v"] = norm_v * (mean.slack / mean.norm + 2.0 * LIMITS[heads.dtype].eps)
     head["start_sq_w"] = length * length if rule.scale_free else 0.0
     head["highest"] = heads.n_features - 1
-    head["logged"] = LOG_OVERFLOW
+    head["logged"] = LOG_OVERFLOWED
     bound = min(ell(head["coef_v"], norm_v + head["slack_v"]), ell(1.0, point.smallest))
     head["claim_v"] = bound * norm_v
     head["best_bound"] = max(head["best_bound"], bound)

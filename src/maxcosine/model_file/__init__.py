@@ -1,0 +1,177 @@
+"""Model files: one safetensors file holds one model.
+
+Arrays are tensors; everything else is one JSON object in the file's metadata, with a format number. Loading
+executes nothing from the file and checks everything before it is used. A model that was saved and loaded goes
+on learning to the same bits as one that was not. The tensors depend on what was learnt alone: they are the
+same however a stream was cut into chunks. See `digest`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxcosine import __version__, files
+from maxcosine.model import Model
+from maxcosine.model_file.container import FORMAT, BadModelFile, Checker, open_tensors, to_json, write
+from maxcosine.model_file.decode import find_rule, read_model
+from maxcosine.model_file.encode import describe, tensors_of
+from maxcosine.rules.rule import Rule
+
+__all__ = [
+    "FORMAT",
+    "BadModelFile",
+    "Checker",
+    "Loaded",
+    "digest",
+    "find_rule",
+    "from_bytes",
+    "load",
+    "save",
+    "to_bytes",
+]
+
+# Tensors of the caller have this prefix in the file.
+MORE = "more."
+
+
+@dataclass
+class Loaded:
+    """The content of a model file.
+
+    Attributes
+    ----------
+    model : Model
+        What was learnt.
+    provenance : dict or None
+        Where the model is from: command, data, versions, times.
+    estimator : dict or None
+        The class and the parameters of the classifier, if one was saved.
+    more : dict or None
+        Other JSON that was saved, for example the position in a stream.
+    tensors : dict
+        Other arrays that were saved, by name.
+    """
+
+    model: Model
+    provenance: dict[str, Any] | None
+    estimator: dict[str, Any] | None
+    more: dict[str, Any] | None
+    tensors: dict[str, np.ndarray]
+
+
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    provenance: dict[str, Any] | None = None,
+    estimator: dict[str, Any] | None = None,
+    more: dict[str, Any] | None = None,
+    tensors: dict[str, np.ndarray] | None = None,
+) -> None:
+    """Write a model to a file.
+
+    An existing file is replaced at the end, when the new one is complete and on disk.
+
+    Parameters
+    ----------
+    model : Model
+        What was learnt.
+    path : str or path
+        The file.
+    provenance : dict, default=None
+        Where the model is from: command, data, versions, times. All dicts are stored as JSON.
+    estimator : dict, default=None
+        The class and the parameters of a classifier.
+    more : dict, default=None
+        Other JSON to store, for example the position in a stream.
+    tensors : dict of str to array, default=None
+        Other arrays to store.
+    """
+    text = _json(model, provenance, estimator, more)
+    own = {f"{MORE}{name}": np.asarray(array) for name, array in (tensors or {}).items()}
+    contents = {**tensors_of(model), **own}
+    try:
+        with files.writing(Path(path)) as file:
+            write(file, text, contents)
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        # A failed write does not say which file it was.
+        raise type(error)(error.errno, error.strerror or str(error), os.fspath(path)) from error
+
+
+def to_bytes(model: Model) -> bytes:
+    """Return the bytes of a model file, as `save` writes them."""
+    file = io.BytesIO()
+    write(file, _json(model), tensors_of(model))
+    return file.getvalue()
+
+
+def _json(model: Model, provenance: Any = None, estimator: Any = None, more: Any = None) -> str:
+    kept = {"provenance": provenance, "estimator": estimator, "more": more}
+    written_by = f"maxcosine {__version__}"
+    return to_json({"format": FORMAT, "written_by": written_by, **describe(model), **kept})
+
+
+def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Loaded:
+    """Read a file that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    rules : sequence of Rule, default=()
+        Your own rules, if the model was learnt by one of them.
+
+    Returns
+    -------
+    Loaded
+        The model, and what was saved with it.
+
+    Raises
+    ------
+    BadModelFile
+        If the file is damaged, holds no model, or needs another version or a rule that is not given.
+    """
+    return _load(path, os.fspath(path), rules)
+
+
+def from_bytes(content: bytes, *, rules: Sequence[Rule] = ()) -> Loaded:
+    """Read what `to_bytes` returned, with all checks of `load`."""
+    with tempfile.NamedTemporaryFile(
+        suffix=".safetensors"
+    ) as file:  # safetensors reads metadata from files only
+        file.write(content)
+        file.flush()
+        return _load(file.name, "a model that was received", rules)
+
+
+def _load(path: str | os.PathLike[str], title: str, rules: Sequence[Rule]) -> Loaded:
+    with open_tensors(path, title) as file:
+        described = file.description()
+        model = read_model(file, described, rules)
+        provenance, estimator, more = (
+            file.get(described, name, dict, type(None)) for name in ("provenance", "estimator", "more")
+        )
+        own = sorted(name for name in file.untaken if name.startswith(MORE))
+        tensors = {name.removeprefix(MORE): file.take(name) for name in own}
+        file.refuse_untaken()
+    return Loaded(model, provenance, estimator, more, tensors)
+
+
+def digest(path: str | os.PathLike[str]) -> str:
+    """Return a SHA-256 of the names, types, shapes and bytes of all tensors, without the metadata.
+
+    It is the SHA-256 of one JSON list for each tensor, [name, type, shape, SHA-256 of the bytes], sorted and
+    joined by newlines.
+    """
+    with open_tensors(path, os.fspath(path)) as file:
+        return file.digest()

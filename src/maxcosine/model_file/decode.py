@@ -1,0 +1,212 @@
+"""From the JSON and the tensors of a file to a model; everything is checked before it is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+
+from maxcosine.certificate import HOW, Merge
+from maxcosine.core import FeatureIndex
+from maxcosine.features import Features
+from maxcosine.heads import HEAD, LOG_OVERFLOWED
+from maxcosine.model import MULTICLASS, Model
+from maxcosine.model_file.container import Checker, TensorFile
+from maxcosine.model_file.encode import LAYOUT, bad_scalar
+from maxcosine.rules import RULES
+from maxcosine.rules.rule import Rule
+
+FEATURE_KINDS = ("columns", "sparse columns", "ids", "names")
+
+
+def read_model(file: TensorFile, described: dict[str, Any], rules: Sequence[Rule]) -> Model:
+    """Read the model of a file, given its JSON and the caller's own rules."""
+    rule = _rule(file, described, rules)
+    classes = _classes(file, described)
+    features = _features(file, described)
+    average, fit_intercept, closed = (
+        file.get(described, name, bool) for name in ("average", "fit_intercept", "closed")
+    )
+    multiclass = file.choice(described, "multiclass", MULTICLASS)
+    joint = multiclass == "joint"
+    n_heads = 1 if joint or len(classes) <= 2 else len(classes)
+    weights = _weights(file, features, len(classes) if joint else n_heads, average=average)
+    n_rows = len(weights["v"])
+    table = _table(file, n_heads, n_rows)
+    state = file.take("state", np.float64, (n_heads, len(rule.state)), finite=True)
+    class_seen = file.take("came", np.bool_, (len(classes),)).view(np.uint8) != 0  # any byte but 0 is true
+    model = Model.create(
+        rule,
+        _params(file, rule),
+        classes,
+        features,
+        weights["v"].dtype,
+        fit_intercept=fit_intercept,
+        average=average,
+        multiclass=multiclass,
+        closed=closed,
+    )
+    heads = model.heads
+    for name in LAYOUT:
+        if not np.array_equal(table[name], heads.table[name]):
+            raise file.bad(f"the tensor 'head.{name}' does not fit {len(classes)} classes, {multiclass}")
+    if n_rows > heads.n_features:
+        heads.grow(n_rows)
+    arrays = heads.arrays
+    for name, array in weights.items():
+        getattr(arrays, name)[tuple(slice(n) for n in array.shape)] = array
+    arrays.table[:] = table
+    arrays.state[:, : len(rule.state)] = state
+    arrays.class_seen[: len(classes)] = class_seen
+    model.merge = _merge(file, described)
+    return model
+
+
+def _weights(file: TensorFile, features: Features, n_columns: int, *, average: bool) -> dict[str, np.ndarray]:
+    v = file.take("v", finite=True)
+    if v.dtype not in (np.float32, np.float64):
+        raise file.bad(f"the weights are {v.dtype}, expected float32 or float64")
+    n_rows = len(np.atleast_1d(v))
+    # There may be more weights than features in an index: features of a refused chunk are forgotten.
+    if n_rows < features.n_slots or (features.index is None and n_rows > features.n_slots):
+        raise file.bad(f"there are weights for {n_rows:,} features, but {features.n_slots:,} features")
+    if v.shape != (n_rows, n_columns):
+        raise file.bad(f"the tensor 'v' has the shape {v.shape}, expected {(n_rows, n_columns)}")
+    weights = {name: file.take(name, v.dtype, (n_columns,), finite=True) for name in ("bias", "total_bias")}
+    if average:
+        weights["total"] = file.take("total", v.dtype, v.shape, finite=True)
+    return {"v": v, **weights}
+
+
+def _table(file: TensorFile, n_heads: int, n_rows: int) -> np.ndarray:
+    """Read the scalars of the heads."""
+    table = np.zeros(n_heads, HEAD)
+    for field in HEAD.names or ():
+        table[field] = file.take(f"head.{field}", HEAD[field], (n_heads,))
+    table["logged"] = np.where(table["logged"] > 0, LOG_OVERFLOWED, table["logged"])
+    if fault := bad_scalar(table, n_rows):
+        raise file.bad(fault)
+    return table
+
+
+def _rule(file: TensorFile, described: dict[str, Any], rules: Sequence[Rule]) -> Rule:
+    said = file.get(described, "rule", dict)
+    rule = find_rule(file, file.get(said, "name", str), file.get(said, "own", bool), rules)
+    for what in ("params", "state"):
+        there, here = file.get(said, what, list), list(getattr(rule, what))
+        if there != here:
+            raise file.bad(
+                f"its rule {rule.name!r} has the {what} {short(there)}, but the rule here has {here}",
+                "load it with the rule, or the version of maxcosine, that it was learnt with",
+            )
+    return rule
+
+
+def find_rule(checker: Checker, name: str, own: bool, rules: Sequence[Rule]) -> Rule:
+    """Find a rule by its name: a built-in one or, if `own`, one of the rules that the caller gave."""
+    known: Mapping[str, Rule] = {rule.name: rule for rule in rules} if own else RULES
+    if name in known:
+        return known[name]
+    if own:
+        raise checker.bad(
+            f"learnt by the user's rule {short(name)}, of which the file has only the name",
+            f"load it with rules=[{name if name.isidentifier() else '...'}]",
+        )
+    raise checker.bad(
+        f"learnt by the rule {short(name)}, but the rules of this version are {', '.join(RULES)}",
+        "upgrade maxcosine",
+    )
+
+
+def _params(file: TensorFile, rule: Rule) -> Any:
+    params = file.take("params", np.float64, (len(rule.params),)).tolist()
+    try:
+        return rule.make_params(dict(zip(rule.params, params, strict=True)))
+    except ValueError as error:
+        raise file.bad(str(error)) from None
+
+
+def _classes(file: TensorFile, described: dict[str, Any]) -> np.ndarray:
+    name: str = file.get(file.get(described, "classes", dict), "dtype", str)
+    if re.fullmatch(r"[<>|](U\d+|O)", name):
+        classes = np.array(_texts(file, "classes"), object if name[1] == "O" else np.str_)
+    elif re.fullmatch(r"\|[biu]1|[<>]([iuf][248])", name):
+        classes = file.take("classes", np.dtype(name).newbyteorder("<"), (None,)).astype(name)
+    else:
+        raise file.bad(f"its classes have the type {short(name)}")
+    # A comparison with NaN is never true.
+    if not len(classes) or not (classes[:-1] < classes[1:]).all() or classes[0] != classes[0]:
+        raise file.bad(f"its {len(classes):,} classes are not sorted and distinct")
+    return classes
+
+
+def _features(file: TensorFile, described: dict[str, Any]) -> Features:
+    said = file.get(described, "features", dict)
+    kind = file.choice(said, "kind", FEATURE_KINDS)
+    n_columns: int | None = file.get(said, "columns", type(None) if kind in ("ids", "names") else int)
+    if n_columns is not None and not 0 <= n_columns < 2**63:
+        raise file.bad(f"the metadata have columns={short(n_columns)}")
+    index = None if kind == "columns" else _index(file, "names" if kind == "names" else "ids")
+    if index is not None and n_columns is not None and (index.keys() >= np.uint64(n_columns)).any():
+        raise file.bad(f"the tensor 'ids' has columns outside the {n_columns:,} columns")
+    features = Features(n_columns, _column_names(file, n_columns), index)
+    features.bits = file.get(said, "bits", int, type(None))
+    if features.bits is not None and not (0 <= features.bits < 63 and n_columns == 2**features.bits):
+        raise file.bad(f"the metadata have bits={short(features.bits)} and columns={n_columns}")
+    if "kept.columns" in file.untaken:
+        features.kept_names = _kept_names(file, n_columns)
+    return features
+
+
+def _index(file: TensorFile, kind: str) -> FeatureIndex:
+    """Build an index from its keys, in the order of their slots."""
+    index, n_keys = FeatureIndex(kind), 0
+    blocks: Iterable[Any] = (
+        file.take_texts("names") if index.named else [file.take("ids", np.uint64, (None,))]
+    )
+    for block in blocks:
+        n_keys += len(block)
+        try:
+            index.slots_of(block)
+        except OverflowError as error:
+            raise file.bad(str(error)) from None
+    if len(index) != n_keys:
+        raise file.bad(f"{n_keys - len(index):,} of the {n_keys:,} {kind} of its features are duplicates")
+    return index
+
+
+def _texts(file: TensorFile, name: str) -> list[str]:
+    return list(chain.from_iterable(file.take_texts(name)))
+
+
+def _column_names(file: TensorFile, n_columns: int | None) -> np.ndarray | None:
+    if "columns.starts" not in file.untaken or n_columns is None:
+        return None
+    names = _texts(file, "columns")
+    if len(names) > n_columns:
+        raise file.bad(f"there are {len(names):,} names for {n_columns:,} columns")
+    return np.array(names, object)
+
+
+def _kept_names(file: TensorFile, n_columns: int | None) -> dict[int, str]:
+    columns, names = file.take("kept.columns", np.int64, (None,)), _texts(file, "kept")
+    inside = n_columns is not None and ((columns >= 0) & (columns < n_columns)).all()
+    if len(names) != len(columns) or not inside or (np.diff(columns) <= 0).any():
+        raise file.bad(f"the {len(names):,} kept names do not belong to as many columns, in order")
+    return dict(zip(columns.tolist(), names, strict=True))
+
+
+def _merge(file: TensorFile, described: dict[str, Any]) -> Merge | None:
+    said = file.get(described, "merge", dict, type(None))
+    if said is None:
+        return None
+    how, models = file.choice(said, "how", HOW), file.get(said, "models", int)
+    certified, mean = (file.take(f"merge.{name}", np.float64) for name in HOW)
+    good = certified.shape == mean.shape and certified.ndim <= 1
+    if models < 1 or not good or not ((certified >= 0.0) & (mean >= 0.0)).all():
+        raise file.bad(f"the bounds of its merge of {models} models are invalid")
+    return Merge(how, models, *(b if b.ndim else b.item() for b in (certified, mean)))

@@ -1,0 +1,132 @@
+"""From a model to the JSON and the tensors of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from maxcosine.features import Features
+from maxcosine.heads import HEAD, LOG_OVERFLOWED
+from maxcosine.model import Model
+from maxcosine.model_file.container import blocks_of
+
+# Fields of the heads that follow from the classes and the rule.
+LAYOUT = ("positive", "joint", "first", "stop", "scale_free")
+
+MAX_COUNT = 2**62
+MAX_FLOAT = float(np.finfo(np.float64).max)
+MIN_SCALE = float(np.finfo(np.float64).smallest_subnormal)
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Return the JSON that describes a model."""
+    rule, features, heads, merge = model.rule, model.features, model.heads, model.merge
+    return {
+        "rule": {
+            "name": rule.name,
+            "own": not rule.builtin,
+            "params": list(rule.params),
+            "state": list(rule.state),
+        },
+        "multiclass": model.multiclass,
+        "average": bool(heads.average),
+        "fit_intercept": bool(heads.fit_intercept),
+        "closed": bool(model.closed),
+        "classes": {"dtype": model.classes.dtype.str},
+        "features": {"kind": _kind(features), "columns": features.n_columns, "bits": features.bits},
+        "merge": None if merge is None else {"how": merge.how, "models": merge.models},
+    }
+
+
+def _kind(features: Features) -> str:
+    if features.index is None:
+        return "columns"
+    return "sparse columns" if features.sparse else features.index.kind
+
+
+def tensors_of(model: Model) -> dict[str, np.ndarray]:
+    """Return the tensors of a model; those that are large are views of its arrays."""
+    heads, features, rule = model.heads, model.features, model.rule
+    model.make_room()
+    arrays, n_columns, table = heads.arrays, heads.n_columns, heads.table.copy()
+    # The spare rows and the padding of the columns are left out.
+    n_rows = max(features.n_slots, int(table["highest"].max()) + 1)
+    # The length of the log depends on the spare rows. The log only saves time, so it counts as overflowed.
+    table["logged"] = np.where(table["logged"] > 0, LOG_OVERFLOWED, 0)
+    if fault := bad_scalar(table, n_rows):
+        raise ValueError(f"{fault}; such a model is not saved")
+    weights = {
+        "v": arrays.v[:n_rows, :n_columns],
+        "bias": arrays.bias[:n_columns],
+        "total_bias": arrays.total_bias[:n_columns],
+        "state": arrays.state[:, : len(rule.state)],
+        "params": arrays.params[0, : len(rule.params)],
+    }
+    if heads.average:
+        weights["total"] = arrays.total[:n_rows, :n_columns]
+    for name, array in weights.items():
+        if not all(np.isfinite(block).all() for block in blocks_of(array)):
+            raise ValueError(f"{name} has values that are not finite; such a model is not saved")
+    tensors = {f"head.{name}": table[name] for name in HEAD.names or ()}
+    tensors |= {**weights, "came": arrays.class_seen[: len(model.classes)] != 0}
+    tensors |= _class_tensors(model.classes) | _feature_tensors(features)
+    if model.merge is not None:
+        tensors["merge.certified"] = np.asarray(model.merge.certified, np.float64)
+        tensors["merge.mean"] = np.asarray(model.merge.mean, np.float64)
+    return tensors
+
+
+def _class_tensors(classes: np.ndarray) -> dict[str, np.ndarray]:
+    if classes.dtype.kind in "UO" and all(isinstance(label, str) for label in classes.tolist()):
+        return _text_tensors("classes", classes.tolist())
+    if classes.dtype.kind not in "biuf" or classes.dtype.itemsize > 8:
+        raise TypeError(
+            f"a model file cannot store classes of type {classes.dtype}, such as {classes.tolist()[0]!r}; "
+            "learn from labels that are str, int, float or bool"
+        )
+    return {"classes": classes}
+
+
+def _feature_tensors(features: Features) -> dict[str, np.ndarray]:
+    tensors: dict[str, np.ndarray] = {}
+    if features.index is not None and features.index.named:
+        tensors["names.letters"], tensors["names.starts"] = features.index.letters()
+    elif features.index is not None:
+        tensors["ids"] = features.index.keys()
+    if features.names is not None:
+        tensors |= _text_tensors("columns", features.names.tolist())
+    if features.kept_names is not None:
+        columns = sorted(features.kept_names)
+        tensors["kept.columns"] = np.array(columns, np.int64)
+        tensors |= _text_tensors("kept", [features.kept_names[column] for column in columns])
+    return tensors
+
+
+def _text_tensors(name: str, texts: Sequence[str]) -> dict[str, np.ndarray]:
+    """Store texts as one run of UTF-8 and where each starts; the last start is the end."""
+    try:
+        parts = [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{error.object!r} among the {name} is not valid Unicode; rename it") from None
+    starts = np.zeros(len(parts) + 1, np.int64)
+    np.cumsum([len(part) for part in parts], out=starts[1:])
+    return {f"{name}.letters": np.frombuffer(b"".join(parts), np.uint8), f"{name}.starts": starts}
+
+
+def bad_scalar(table: np.ndarray, n_rows: int) -> str | None:
+    """Say which scalar of the heads is out of range, if one is: the core trusts them."""
+    bounds: dict[str, tuple[Any, Any]] = {
+        "weighted": (0, 1),
+        "since": (-1, table["seen"]),
+        "highest": (-1, n_rows - 1),
+        "logged": (0, LOG_OVERFLOWED),
+        "scale": (MIN_SCALE, MAX_FLOAT),
+    }
+    for name in HEAD.names or ():
+        low, high = bounds.get(name, (0, MAX_COUNT if HEAD[name].kind == "i" else MAX_FLOAT))
+        good = (table[name] >= low) & (table[name] <= high)
+        if name not in LAYOUT and not good.all():
+            return f"the tensor 'head.{name}' has the value {table[name][~good][0]}, which is out of range"
+    return None
