@@ -1,5 +1,6 @@
-"""What slots stand for: columns, the columns that were written, or keys; and how models share them."""
+"""What slots stand for: columns, the columns that occurred, or keys; and how models share them."""
 
+import collections
 import itertools
 
 import numpy as np
@@ -8,15 +9,21 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxcosine import FeatureIndex
-from maxcosine.features import Features, union
+from maxcosine import core
+from maxcosine.core import FeatureIndex
+from maxcosine.features import Features, kind_of, map_names, plain_dict, union
+from maxcosine.rows import SlotRows
 
 FLOAT = np.dtype(np.float64)
 
 
 def rows(mapped):
     """The non-zeros of each row, as (slot, value) in the order in which they are stored."""
-    pairs = list(zip(mapped.indices.tolist(), mapped.data.tolist(), strict=True))
+    if isinstance(mapped, SlotRows):
+        assert (mapped.indptr.dtype, mapped.slots.dtype) == (np.int64, np.uint32)
+        pairs = list(zip(mapped.slots.tolist(), mapped.values.tolist(), strict=True))
+    else:
+        pairs = list(zip(mapped.indices.tolist(), mapped.data.tolist(), strict=True))
     return [pairs[start:stop] for start, stop in itertools.pairwise(mapped.indptr.tolist())]
 
 
@@ -29,7 +36,7 @@ def columns(n=4, names=None):
 
 
 def written(n, *used, names=None):
-    """Columns, sparse: only those used have slots."""
+    """Sparse columns: only those used have slots."""
     features = columns(n, names)
     features.make_sparse(np.array(used))
     return features
@@ -94,15 +101,15 @@ def test_unknown_column_is_left_out_or_refused(features, key):
 @pytest.mark.parametrize(
     "value", [None, "red", "1", b"1", [1.0], 1j, 10**400], ids=lambda value: repr(value)[:9]
 )
-def test_value_of_a_column_that_is_no_number_is_refused(value):
-    with pytest.raises(TypeError, match=r"value of feature 2 is .*, which is no number"):
+def test_value_of_a_column_that_is_not_a_number_is_refused(value):
+    with pytest.raises(TypeError, match=r"value of feature 2 is .*, which is not a number"):
         columns(3).map_dicts([{1: 1.0, 2: value}], FLOAT, grow=True)
 
 
-# Columns, sparse
+# Sparse columns
 
 
-def test_sparse_columns_have_slots_only_where_they_were_written():
+def test_sparse_columns_have_slots_only_if_they_occurred():
     features = written(5, 3, 1)
     assert (features.n_slots, features.n_features) == (2, 5)
     assert features.slot_keys().tolist() == [3, 1]
@@ -137,7 +144,7 @@ def test_rows_of_any_storage_are_mapped_alike(index, storage):
 # Keys
 
 
-def test_keys_get_slots_as_they_come():
+def test_keys_get_slots_in_order_of_first_appearance():
     features = Features.by_key("names")
     assert features.keyed
     assert features.n_columns is None
@@ -165,12 +172,41 @@ def test_rows_and_dicts_of_the_same_keys_get_the_same_slots():
 
 
 def test_columns_without_names_are_refused_where_features_have_names():
-    with pytest.raises(ValueError, match="knows its features by name, and the columns of X have none"):
+    with pytest.raises(ValueError, match="knows its features by name, and the columns of X have no names"):
         by_key("a").map(csr([1.0, 2.0]), grow=True)
 
 
+def test_duplicate_column_names_share_a_slot():
+    X = csr([1, 0, 2, 4], [0, 3, 0, 0])
+    keys = np.array(["a", "b", "a", "c"], object)
+    mapped = by_key("c").map(X, keys, grow=True)
+    assert rows(mapped) == [[(1, 1.0), (1, 2.0), (0, 4.0)], [(2, 3.0)]]
+
+
+def test_columns_of_a_frame_without_a_slot_are_left_out():
+    X, keys = csr([1, 2, 3], [0, 2, 0]), np.array(["a", "b", "c"], object)
+    X.data[0] = 0.0  # stored, and yet a zero
+    features = by_key("c", "z", "a")
+    assert rows(features.map(X, keys, grow=False)) == [[(0, 3.0)], []]
+    assert rows(by_key(9, 7).map(X, np.array([7, 8, 9]), grow=True)) == [[(2, 2.0), (0, 3.0)], [(2, 2.0)]]
+    assert features.n_slots == 3
+
+
+def test_one_name_makes_all_keys_names():
+    assert kind_of({"a": 1.0}) == kind_of({1: 1.0, "a": 1.0}) == "names"
+    assert kind_of({1: 1.0}) == kind_of({}) == kind_of({None: 1.0}) == "ids"
+
+
+def test_examples_are_dicts():
+    x = {"a": 1.0}
+    assert plain_dict(x) is x
+    assert type(plain_dict(collections.Counter("aab"))) is dict
+    with pytest.raises(TypeError, match=r"an example is a dict .* and this one is a list; pass arrays"):
+        plain_dict([1.0])
+
+
 @pytest.mark.parametrize("first", ["ids", "names"])
-def test_first_key_says_what_kind_of_keys_there_are(first):
+def test_first_key_decides_between_ids_and_names(first):
     for x, kind in (({"a": 1.0}, "names"), ({7: 1.0}, "ids")):
         features = Features.by_key(first)
         features.map_dicts([{}], FLOAT, grow=True)
@@ -197,7 +233,7 @@ def test_values_have_the_type_of_the_weights(dtype):
     for features in (Features.by_key("ids"), columns(3), written(3, 1)):
         mapped = features.map_dicts([{1: 0.1, 2: True}], np.dtype(dtype), grow=True)
         assert mapped.dtype == dtype
-        assert mapped.data.tolist() == [dtype(0.1), 1.0]
+        assert [value for _, value in rows(mapped)[0]] == [dtype(0.1), 1.0]
 
 
 @pytest.mark.parametrize("make", [lambda: by_key("a", "b"), lambda: by_key(5, 0), lambda: written(9, 5, 0)])
@@ -261,13 +297,11 @@ def test_union_of_names_and_numbers_is_refused():
 
 
 def hashed(bits, **kept):
-    features = columns(1 << bits)
-    features.bits = bits
-    features.kept_names = {int(column[1:]): name for column, name in kept.items()} or None
-    return features
+    kept_names = {int(column[1:]): name for column, name in kept.items()} or None
+    return Features(1 << bits, bits=bits, kept_names=kept_names)
 
 
-def test_hashed_columns_stay_hashed_and_keep_the_names_of_the_first_that_knows_them():
+def test_union_of_hashed_columns_keeps_the_first_known_names():
     together, slots = union([hashed(4, c3="first", c5="five"), hashed(4), hashed(4, c3="third", c7="seven")])
     assert (together.bits, together.n_features) == (4, 16)
     assert together.kept_names == {3: "first", 5: "five", 7: "seven"}
@@ -276,6 +310,59 @@ def test_hashed_columns_stay_hashed_and_keep_the_names_of_the_first_that_knows_t
 
 
 @pytest.mark.parametrize("other", [hashed(5), columns(16), by_key(1, 2)], ids=["bits", "columns", "keys"])
-def test_columns_that_were_hashed_in_other_ways_are_refused(other):
+def test_union_of_differently_hashed_columns_is_refused(other):
     with pytest.raises(ValueError, match=r"model 0 hashes its features to 4 bits and model 1 .* same bits"):
         union([hashed(4), other])
+
+
+# Names of text
+
+
+def joined(names):
+    encoded = [name.encode() for name in names]
+    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
+
+
+some_rows = st.lists(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([0.0, 1.0, -1.0, 0.5, 3.0])), max_size=8),
+    max_size=4,
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=60, deadline=None)
+@given(given_rows=some_rows, known=some_names, grow=st.booleans(), log1p=st.booleans(), l2=st.booleans())
+def test_names_are_added_up_and_transformed_before_unknown_ones_are_left_out(
+    dtype, given_rows, known, grow, log1p, l2
+):
+    index = FeatureIndex.of(known, "names")
+    items = [item for row in given_rows for item in row]
+    indptr = np.cumsum([0, *map(len, given_rows)])
+    values = np.array([value for _, value in items], dtype)
+    letters, starts = joined([name for name, _ in items])
+    mapped = map_names(index, indptr, letters, starts, values, grow=grow, log1p=log1p, l2=l2)
+    assert mapped[2].dtype == dtype
+    assert (grow and len(index) >= len(known)) or index.keys().tolist() == known
+    keys = index.keys().tolist()
+    for row, found in zip(given_rows, rows(SlotRows(*mapped, len(index))), strict=True):
+        sums = collections.defaultdict(float)
+        for name, value in row:
+            sums[name] += value
+        if log1p:
+            sums = {name: np.copysign(np.log1p(abs(value)), value) for name, value in sums.items()}
+        norm = np.sqrt(sum(value**2 for value in sums.values())) if l2 else 1.0
+        expected = {name: value / norm for name, value in sums.items() if value and name in keys}
+        assert {keys[slot]: value for slot, value in found} == pytest.approx(expected, rel=1e-6)
+
+
+def test_length_counts_unknown_names_in_a_fixed_order():
+    """The unknown names first, in lanes, and then the known ones: always the same bits."""
+    dice = np.random.default_rng(0)
+    names, values = [f"n{k}" for k in range(23)], dice.normal(size=23)
+    index = FeatureIndex.of(names[::2], "names")
+    indptr = np.array([0, 23])
+    _, _, found = map_names(index, indptr, *joined(names), values, grow=False, log1p=False, l2=True)
+    square = core.square_norms(np.array([0, 11]), values[1::2].copy())[0]
+    for value in values[::2]:
+        square += value * value
+    assert np.array_equal(found, values[::2] / np.sqrt(square))

@@ -1,55 +1,85 @@
-"""What the slots of the weights stand for: columns of X, or keys that come as they come.
+"""What the slots of the weights stand for: columns of X, hashed columns, or exact keys.
 
-- columns: column j of X has slot j;
-- columns, sparse: only columns that were written have a slot, found through an index of their numbers;
-- keys: ids or names, each with the next slot when it first comes, found through an index.
+- columns: column j of X has slot j; hashed features are columns, too;
+- sparse columns: a column gets the next slot when it first occurs, found through an index of column numbers;
+- keys: an id or name gets the next slot when it first occurs, found through an index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxcosine.engine import UNKNOWN, SlotRows, csr_array
-from maxcosine.index import FeatureIndex, bad_value, kind_of
+from maxcosine import core
+from maxcosine.core import FeatureIndex
+from maxcosine.rows import SlotRows, csr_array
 
 if TYPE_CHECKING:
     import scipy.sparse
 
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""CSR arrays: indptr, slots and values."""
 
+NO_SLOT = np.iinfo(np.uint32).max
+"""Marks a feature that has no slot."""
+
+
+@dataclass(eq=False)
 class Features:
-    """The features of one model; `n_columns` is None where features come by key."""
+    """The features of one model.
 
-    def __init__(
-        self, n_columns: int | None, names: np.ndarray | None = None, index: FeatureIndex | None = None
-    ) -> None:
-        self.n_columns = n_columns
-        self.names = names
-        """The names of the columns, if X had names."""
-        self.index = index
-        self.bits: int | None = None
-        """The columns are hashed: there are 2^bits of them."""
-        self.kept_names: dict[int, str] | None = None
-        """Names of hashed columns, as far as they are known."""
-        self._read: dict[str, Any] = {}
+    Parameters
+    ----------
+    n_columns : int or None
+        The number of columns; None if features are known by key.
+    names : array of str, optional
+        The names of the columns, if X had names.
+    index : FeatureIndex, optional
+        The slots of column numbers, ids or names; without an index, slots are column numbers.
+    bits : int, optional
+        The columns are hashed: there are 2^bits of them.
+    kept_names : dict, optional
+        Names of hashed columns by column number, as far as they are known.
+    """
+
+    n_columns: int | None
+    names: np.ndarray | None = None
+    index: FeatureIndex | None = None
+    bits: int | None = None
+    kept_names: dict[int, str] | None = None
+    _column_of_name: dict[str, int] | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def by_key(cls, kind: str) -> Features:
+        """Return features known by key, none so far; `kind` is "ids" or "names"."""
         return cls(None, index=FeatureIndex(kind))
 
     @property
     def keyed(self) -> bool:
+        """Whether features are known by id or name."""
         return self.n_columns is None
 
     @property
     def sparse(self) -> bool:
-        """Columns, but only those that were written have a slot."""
+        """Whether features are columns, of which only those that occurred have a slot."""
         return self.n_columns is not None and self.index is not None
 
     @property
+    def undecided(self) -> bool:
+        """Whether features are known by key, but none has occurred that shows if keys are ids or names."""
+        return self.keyed and self.n_slots == 0
+
+    @property
+    def by_name(self) -> bool:
+        """Whether features have names."""
+        return self.names is not None or (self.keyed and self.index is not None and self.index.named)
+
+    @property
     def n_slots(self) -> int:
+        """The number of slots in use."""
         if self.index is not None:
             return len(self.index)
         assert self.n_columns is not None
@@ -57,61 +87,64 @@ class Features:
 
     @property
     def n_features(self) -> int:
+        """The number of features, with or without a slot."""
         return self.n_slots if self.n_columns is None else self.n_columns
 
     def copy(self) -> Features:
-        twin = Features(self.n_columns, self.names, None if self.index is None else self.index.copy())
-        twin.bits = self.bits
-        twin.kept_names = None if self.kept_names is None else dict(self.kept_names)
-        return twin
+        """Return a copy that can change on its own."""
+        index = None if self.index is None else self.index.copy()
+        kept = None if self.kept_names is None else dict(self.kept_names)
+        return Features(self.n_columns, self.names, index, self.bits, kept)
 
     def widen(self, n_columns: int, names: np.ndarray | None) -> None:
-        """X has so many columns now, of these names."""
+        """Take over the columns of a new X, which may be more than before."""
         assert self.n_columns is not None
         self.n_columns = max(n_columns, self.n_columns)
         self.names = names
-        self._read.clear()
+        self._column_of_name = None
 
     def make_sparse(self, columns: np.ndarray) -> None:
-        """Only these columns have a slot from now on, in this order."""
+        """Give slots to these columns only, in this order."""
         self.index = FeatureIndex.of(columns, "ids")
 
+    def restore(self, index: FeatureIndex | None, n_slots: int) -> None:
+        """Go back to an earlier index and the number of slots that it had."""
+        self.index = index
+        if index is not None:
+            index.truncate(n_slots)
+
     def keys(self) -> np.ndarray:
-        """What each feature is known by, in the order of `coef_`: names, ids or column numbers."""
+        """Return the name, id or column number of each feature, in the order of `coef_`."""
         if self.n_columns is None:
             assert self.index is not None
             return self.index.keys()
         return np.arange(self.n_columns) if self.names is None else self.names
 
-    @property
-    def undecided(self) -> bool:
-        """No key has come yet that says whether features have names or ids."""
-        return self.keyed and self.n_slots == 0
-
-    @property
-    def by_name(self) -> bool:
-        return self.names is not None or (self.keyed and self.index is not None and self.index.named)
-
     def slot_keys(self) -> np.ndarray:
-        """What the feature of each slot is known by."""
-        if self.sparse:
-            assert self.index is not None
-            return self.keys()[self.index.keys().astype(np.int64)]
-        return self.keys()
-
-    def restore(self, index: FeatureIndex | None, n_slots: int) -> None:
-        """Forget the keys that came since the index was this one, with so many; columns stay."""
-        self.index = index
-        if index is not None:
-            index.truncate(n_slots)
+        """Return the name, id or column number of the feature of each slot."""
+        if not self.sparse:
+            return self.keys()
+        assert self.index is not None
+        columns = self.index.keys().astype(np.int64)
+        return columns if self.names is None else self.names[columns]
 
     # Rows
 
     def map(self, X: Any, keys: np.ndarray | None = None, *, grow: bool) -> Any:
-        """Rows of columns as rows of slots; unknown features are left out unless there may be more.
+        """Return rows of slots for rows of columns.
 
-        X, canonical CSR or dense, has columns that are called by these names or ids, or that are known by
-        their numbers.
+        Parameters
+        ----------
+        X : canonical CSR array or dense array
+            The rows.
+        keys : array, optional
+            The name (object) or id of each column of X; without them, a column is known by its number.
+        grow : bool
+            Give new features a slot; otherwise they are left out.
+
+        Returns
+        -------
+        SlotRows, or X itself if column numbers are slots
         """
         if self.index is None:
             return X
@@ -119,40 +152,39 @@ class Features:
         by_name = keys is not None and keys.dtype == object
         index = self._index_of("names" if by_name else "ids", grow=grow) if self.undecided else self.index
         if self.keyed and by_name != index.named:
-            here, there = ("name", "none") if self.index.named else ("number", "names")
+            known_by, columns_have = ("name", "no names") if index.named else ("number", "names")
             raise ValueError(
-                f"this model knows its features by {here}, and the columns of X have {there}; give a data "
-                "frame whose columns are called as the features are, or dicts to learn_many and predict_many"
+                f"this model knows its features by {known_by}, and the columns of X have {columns_have}; pass a "
+                "data frame with the features as column names, or dicts to learn_many and predict_many"
             )
-        if self.keyed and keys is not None:
-            given: Any = keys[X.indices]
-            given = given.tolist() if by_name else given
-        else:
-            given = np.ascontiguousarray(X.indices).view(np.dtype(f"u{X.indices.itemsize}"))
-        return self.slot_rows(*index.map_rows(X.indptr, given, X.data, grow=grow))
+        indptr, columns = X.indptr.astype(np.int64, copy=False), X.indices.view(f"u{X.indices.itemsize}")
+        if not self.keyed or keys is None:
+            return self.slot_rows(*index.map_ids(indptr, columns, X.data, grow=grow))
+        if not by_name:
+            return self.slot_rows(*index.map_ids(indptr, keys[columns].astype(np.uint64), X.data, grow=grow))
+        slots = _slots_of_columns(index, keys, columns[X.data != 0], grow=grow)[columns]
+        return self.slot_rows(*_take((slots != NO_SLOT) & (X.data != 0), indptr, slots, X.data))
 
     def map_dicts(self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool) -> Any:
-        """Examples as rows of slots; unknown features are left out unless there may be more."""
+        """Return rows of slots for dicts; unknown features are left out unless `grow` is set."""
         if not self.keyed:
             return self.map(self._rows_of_columns(examples, dtype, grow=grow), grow=grow)
-        room = sum(map(len, examples)) + 1
-        slots, data, ends, end = np.empty(room, np.uint32), np.empty(room), [0], 0
-        for x in examples:
-            end += self.map_dict(x, slots[end:], data[end:], grow=grow)
-            ends.append(end)
-        return self.slot_rows(np.array(ends), slots[:end], data[:end].astype(dtype))
-
-    def map_dict(self, x: Mapping[Any, Any], slots: np.ndarray, data: np.ndarray, *, grow: bool) -> int:
-        """Slots and values of an example of keys, into arrays that are long enough; returns how many."""
-        return self.index_for(x, grow=grow).map_dict(plain_dict(x), slots, data, grow=grow)
+        index = self.index_for(next((x for x in examples if x), {}), grow=grow)
+        return self.slot_rows(*index.map_dicts(list(examples), dtype, grow=grow))
 
     def index_for(self, x: Mapping[Any, Any], *, grow: bool) -> FeatureIndex:
-        """The index that the keys of an example are in; as long as it is empty, it is of any kind."""
+        """Return the index for the keys of an example; an empty index can become one of either kind."""
         assert self.index is not None
-        return self._index_of(kind_of(x), grow=grow) if self.index.count == 0 and x else self.index
+        return self._index_of(kind_of(x), grow=grow) if x and self.undecided else self.index
+
+    def slot_rows(
+        self, indptr: np.ndarray, slots: np.ndarray, values: np.ndarray, squares: np.ndarray | None = None
+    ) -> SlotRows:
+        """Return rows of slots of these features; `squares` are their square norms, if known."""
+        return SlotRows(indptr, slots, values, self.n_slots, squares)
 
     def _index_of(self, kind: str, *, grow: bool) -> FeatureIndex:
-        """The index, which is still empty, as one of this kind; only learning makes it so for good."""
+        """Return the index, which is empty, as one of this kind; only learning changes the kind for good."""
         assert self.index is not None
         index = self.index if self.index.kind == kind else FeatureIndex(kind)
         if grow:
@@ -162,111 +194,209 @@ class Features:
     def _rows_of_columns(
         self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool
     ) -> scipy.sparse.csr_array:
-        """Examples whose keys are names or numbers of columns."""
+        """Return a CSR array for examples whose keys are names or numbers of columns."""
         assert self.n_columns is not None
-        places = range(self.n_columns) if self.names is None else self._places()
-        columns, values, ends = [], [], [0]
+        columns, values, indptr = [], [], [0]
         for x in examples:
             for key, value in x.items():
-                if key in places:
-                    columns.append(key if self.names is None else places[key])
+                column = self._column(key)
+                if column is not None:
+                    columns.append(column)
                     values.append(_number(key, value))
                 elif grow:
                     raise ValueError(
                         f"the feature {key!r} is none of the {self.n_columns} columns that this model was "
-                        "fitted with; learn from dicts from the start, where features may come late"
+                        "fitted with; learn from dicts from the start if features may appear late"
                     )
-            ends.append(len(columns))
+            indptr.append(len(columns))
         shape = (len(examples), self.n_columns)
-        X = csr_array((np.array(values, dtype), np.array(columns, np.int64), ends), shape=shape)
+        X = csr_array((np.array(values, dtype), np.array(columns, np.int64), indptr), shape=shape)
         X.sort_indices()
         X.eliminate_zeros()
         return X
 
-    def slot_rows(
-        self, indptr: np.ndarray, slots: np.ndarray, data: np.ndarray, squares: np.ndarray | None = None
-    ) -> SlotRows:
-        """Rows of slots of these features; their square norms, if they are known."""
-        shape = len(indptr) - 1, self.n_slots
-        return SlotRows(indptr, slots, data, shape, UNKNOWN if squares is None else squares)
+    def _column(self, key: Any) -> int | None:
+        """Return the column of this name or number."""
+        assert self.n_columns is not None
+        if self.names is None:
+            return int(key) if key in range(self.n_columns) else None
+        if self._column_of_name is None:
+            self._column_of_name = {name: column for column, name in enumerate(self.names.tolist())}
+        return self._column_of_name.get(key)
 
-    def _places(self) -> dict[str, int]:
-        assert self.names is not None
-        if "places" not in self._read:
-            self._read["places"] = {name: column for column, name in enumerate(self.names.tolist())}
-        return self._read["places"]  # type: ignore[no-any-return]
+
+def kind_of(x: Mapping[Any, Any]) -> str:
+    """Return the kind of index that the keys of an example need: "names" or "ids"."""
+    return "names" if any(isinstance(key, str) for key in x) else "ids"
 
 
 def plain_dict(x: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The same items in a dict that is nothing else: others may have an order of their own."""
+    """Return the items as a dict; refuse what is not a mapping."""
     if type(x) is dict:
         return x
     if not isinstance(x, Mapping):
         raise TypeError(
-            f"an example is a dict of feature to value, and this one is a {type(x).__name__}; arrays and "
-            "sparse matrices go to partial_fit and predict"
+            f"an example is a dict of feature to value, and this one is a {type(x).__name__}; pass arrays "
+            "and sparse matrices to partial_fit and predict"
         )
     return dict(x)
 
 
+def _number(key: Any, value: Any) -> float:
+    """Return the value of a feature as a float."""
+    # float(...) would parse text, too.
+    if not isinstance(value, (str, bytes)):
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise TypeError(
+        f"the value of feature {key!r} is {value!r}, which is not a number; use a number, for example "
+        f"{{'{key}={value}': 1.0}}"
+    )
+
+
+# Names
+
+
+def map_names(
+    index: FeatureIndex,
+    indptr: np.ndarray,
+    letters: np.ndarray,
+    starts: np.ndarray,
+    values: np.ndarray,
+    *,
+    grow: bool,
+    log1p: bool,
+    l2: bool,
+) -> Rows:
+    """Map rows of names to canonical rows of slots.
+
+    Only the index knows which names are equal, so their values are added up here, and then transformed.
+
+    Parameters
+    ----------
+    index : FeatureIndex
+        The slots of names.
+    indptr : array of int64
+        Where the names of each row begin.
+    letters, starts : arrays of uint8 and int64
+        The names in UTF-8: name k is letters[starts[k] : starts[k + 1]].
+    values : array of float32 or float64
+        The value of each name.
+    grow : bool
+        Give new names a slot; otherwise they are left out.
+    log1p : bool
+        Replace each value x by sign(x) log(1 + |x|).
+    l2 : bool
+        Then scale each row to length 1. Names that are left out count in the length.
+
+    Returns
+    -------
+    indptr, slots, values : arrays
+        Rows in CSR layout; each slot occurs once in a row.
+    """
+    if grow or not l2:
+        rows = index.map_names(indptr, letters, starts, values, grow=grow)
+        return core.canonicalize(*rows, log1p=log1p, l2=l2)
+    # An index of this batch alone tells which unknown names are equal.
+    batch_index = FeatureIndex("names")
+    indptr, numbers, values = batch_index.map_names(indptr, letters, starts, values, grow=True)
+    slots = _slots_of_names(index, *batch_index.letters(), grow=False)[numbers]
+    known = slots != NO_SLOT
+    if known.all():
+        return core.canonicalize(indptr, slots, values, log1p=log1p, l2=True)
+    unknown = core.canonicalize(*_take(~known, indptr, numbers, values), log1p=log1p, l2=False)
+    squares = core.square_norms(unknown[0], unknown[2])
+    rows = _take(known, indptr, slots, values)
+    return core.canonicalize(*rows, log1p=log1p, l2=True, extra_squares=squares)
+
+
+def _take(kept: np.ndarray, indptr: np.ndarray, slots: np.ndarray, values: np.ndarray) -> Rows:
+    """Return the rows with some of their values."""
+    ends = np.concatenate([[0], np.cumsum(kept)])
+    return ends[indptr], slots[kept], values[kept]
+
+
+def _slots_of_names(
+    index: FeatureIndex, letters: np.ndarray, starts: np.ndarray, *, grow: bool
+) -> np.ndarray:
+    """Return the slot of each name, NO_SLOT if it has none."""
+    n = len(starts) - 1
+    # One name in each row: a row is empty afterwards if its name is unknown.
+    indptr, found, _ = index.map_names(np.arange(n + 1), letters, starts, np.ones(n, np.float32), grow=grow)
+    slots = np.full(n, NO_SLOT, np.uint32)
+    slots[np.diff(indptr) == 1] = found
+    return slots
+
+
+def _slots_of_columns(
+    index: FeatureIndex, names: np.ndarray, columns: np.ndarray, *, grow: bool
+) -> np.ndarray:
+    """Return the slot of each column, NO_SLOT if it has none or is not among `columns`.
+
+    New names get slots in the order in which `columns` first mentions them.
+    """
+    used, first = np.unique(columns, return_index=True)
+    used = used[np.argsort(first)]
+    slots = np.full(len(names), NO_SLOT, np.uint32)
+    slots[used] = _slots_of_names(index, *_join(names[used]), grow=grow)
+    return slots
+
+
+def _join(names: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the letters of all names in UTF-8, and where each name begins; the last entry is the end."""
+    encoded = [name.encode() for name in names]
+    starts = np.cumsum([0, *map(len, encoded)])
+    return np.frombuffer(b"".join(encoded), np.uint8), starts
+
+
+# Several models
+
+
 def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]:
-    """The features of several models, and for each model where its slots are among them."""
+    """Return the features of several models together, and where the slots of each model are among them."""
     kinds = [None if features.undecided else features.by_name for features in all_features]
     named = True in kinds
-    _refuse_other_hashes(all_features)
+    _check_same_hashing(all_features)
     if named and False in kinds:
-        a, b = kinds.index(True), kinds.index(False)
         raise ValueError(
-            f"model {a} knows its features by name and model {b} by number; name the columns in both, or "
-            "in neither"
+            f"model {kinds.index(True)} knows its features by name and model {kinds.index(False)} by number; "
+            "name the columns in both, or in neither"
         )
-    _refuse_other_hashes(all_features)
     if any(features.keyed for features in all_features):
         index = FeatureIndex("names" if named else "ids")
-        return Features(None, index=index), [
-            index.slots_of(features.slot_keys()) for features in all_features
-        ]
-    if not named:
-        columns = Features(max(features.n_features for features in all_features))
-        columns.bits = all_features[0].bits
-        columns.kept_names = _kept_names(all_features)
-        return columns, [features.slot_keys() for features in all_features]
-    index = FeatureIndex("names")
-    for features in all_features:
-        index.slots_of(features.keys())
-    slots = [index.slots_of(features.slot_keys()) for features in all_features]
-    return Features(len(index), names=index.keys()), slots
+        slots = [index.slots_of(features.slot_keys()) for features in all_features]
+        return Features(None, index=index), slots
+    if named:
+        index = FeatureIndex("names")
+        for features in all_features:
+            index.slots_of(features.keys())
+        slots = [index.slots_of(features.slot_keys()) for features in all_features]
+        return Features(len(index), names=index.keys()), slots
+    n_columns = max(features.n_features for features in all_features)
+    columns = Features(n_columns, bits=all_features[0].bits, kept_names=_kept_names(all_features))
+    return columns, [features.slot_keys() for features in all_features]
 
 
-def _refuse_other_hashes(all_features: Sequence[Features]) -> None:
-    """Columns of the same number mean the same only if they were hashed alike, or all of them not."""
-
-    def told(features: Features) -> str:
-        return (
-            f"hashes its features to {features.bits} bits" if features.bits else "does not hash its features"
-        )
-
+def _check_same_hashing(all_features: Sequence[Features]) -> None:
+    """Refuse models in which the same column number means different features."""
     first = all_features[0]
     for number, features in enumerate(all_features):
         if features.bits != first.bits:
             raise ValueError(
-                f"model 0 {told(first)} and model {number} {told(features)}; merge models that were learnt "
-                "with the same bits"
+                f"model 0 {_hashing(first)} and model {number} {_hashing(features)}; merge models that were "
+                "learnt with the same bits"
             )
 
 
+def _hashing(features: Features) -> str:
+    return f"hashes its features to {features.bits} bits" if features.bits else "does not hash its features"
+
+
 def _kept_names(all_features: Sequence[Features]) -> dict[int, str] | None:
-    """The names of hashed columns, each as the first model that knows it has it."""
+    """Return the names of hashed columns; where models differ, the first one that knows a name decides."""
     kept: dict[int, str] = {}
     for features in reversed(all_features):
         kept |= features.kept_names or {}
     return kept or None
-
-
-def _number(key: Any, value: Any) -> float:
-    if isinstance(value, (str, bytes)):
-        raise bad_value(key, value)
-    try:
-        return float(value)
-    except (TypeError, OverflowError):
-        raise bad_value(key, value) from None
