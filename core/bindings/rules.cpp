@@ -33,7 +33,7 @@ void call_python_rule(double margin, double sq_w, double sq_x, double coef_sum, 
     const nb::object result = rule.function(margin, sq_w, sq_x, coef_sum, tuple_of(state, rule.n_state),
                                             tuple_of(params, rule.n_params));
     const auto [keep, add, after] = nb::cast<std::tuple<double, double, std::vector<double>>>(result);
-    if (after.size() != rule.n_state) throw nb::value_error("a rule must return as many state values as it has");
+    if (after.size() != rule.n_state) throw std::bad_cast();
     for (const double value : after)
       if (!std::isfinite(value)) return;  // refused as a bad step: no NaN may enter a model by way of the state
     std::copy(after.begin(), after.end(), state);
@@ -41,8 +41,8 @@ void call_python_rule(double margin, double sq_w, double sq_x, double coef_sum, 
     move[1] = add;
   } catch (nb::python_error& error) {
     rule.error = std::make_unique<nb::python_error>(error);
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_TypeError, error.what());
+  } catch (const std::exception&) {
+    PyErr_SetString(PyExc_TypeError, "a rule must return (keep, add, state): two numbers, and a tuple of as many numbers as its state has");
     rule.error = std::make_unique<nb::python_error>();
   }
 }

@@ -236,7 +236,7 @@ class Heads:
     @property
     def rounds(self) -> np.ndarray:
         """Rows that each head has learnt, at least 1."""
-        return np.maximum(self.table["learnt"], 1)
+        return np.asarray(np.maximum(self.table["learnt"], 1))
 
     def set_params(self, params: tuple[float, ...]) -> None:
         """Continue with other parameters of the rule."""

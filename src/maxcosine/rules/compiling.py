@@ -22,10 +22,10 @@ def compile_rule(rule: Rule) -> core.RuleFunction:
     """What the core calls for a rule that is written in Python."""
     if find_spec("numba") is None:
         warnings.warn(
-            f"rule {rule.name!r} runs as plain Python, about a hundred times slower than compiled; "
-            "install Numba: pip install 'maxcosine[rules]'",
+            f"rule {rule.name!r} runs as plain Python, which is slow; "
+            "install Numba to compile it: pip install 'maxcosine[rules]'",
             SlowRuleWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         return _python_rule(rule)
     return _numba_rule(rule)

@@ -1,0 +1,191 @@
+"""What the compiled core offers to Python; the code is in core/."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+LEVEL: str
+"""The instruction set that the loaded module was built for: "v2", "v3" or "base"."""
+
+# Rules (core/bindings/rules.cpp)
+
+class RuleFunction:
+    """A rule as the core calls it."""
+
+    def step(
+        self,
+        margin: float,
+        sq_w: float,
+        sq_x: float,
+        coef_sum: float,
+        state: Sequence[float],
+        params: Sequence[float],
+    ) -> tuple[float, float, tuple[float, ...]]:
+        """Return keep, add and the new state."""
+
+def builtin_rule(name: str) -> RuleFunction: ...
+def builtin_rule_names() -> list[str]: ...
+def rule_at_address(address: int, owner: Any) -> RuleFunction:
+    """Return a rule compiled to machine code, of the type StepFunction in core/rules/step.hpp."""
+
+def python_rule(function: Any, n_state: int, n_params: int) -> RuleFunction: ...
+def maximise(r: float, p: float, s: float, q: float, t: float) -> tuple[float, float, int]: ...
+
+# Learning and scoring (core/bindings/learning.cpp)
+
+LIMITS: Mapping[str, tuple[float, float, float, float, float, float]]
+NO_ROOM: int
+
+class Engine:
+    """The core's view of the arrays of `maxcosine.heads.Heads`."""
+
+    def __init__(
+        self,
+        v: Array,
+        bias: Array,
+        total: Array,
+        total_bias: Array,
+        table: Array,
+        state: Array,
+        params: Array,
+        log: Array,
+        class_seen: Array,
+        rules: list[RuleFunction],
+        *,
+        fit_intercept: bool,
+        average: bool,
+    ) -> None: ...
+    def learn_rows(
+        self,
+        indptr: Array,
+        slots: Array,
+        values: Array,
+        squares: Array | None,
+        mapped: bool,
+        codes: Array,
+        weights: Array | None,
+        order: Array | None,
+        predicted: Array | None,
+    ) -> tuple[int, int, int]:
+        """Return how many rows were learnt, why the sweep ended, and the head at fault."""
+
+    def learn_dense(
+        self,
+        x: Array,
+        codes: Array,
+        weights: Array | None,
+        order: Array | None,
+        predicted: Array | None,
+    ) -> tuple[int, int, int]: ...
+    def learn_dict(
+        self, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float
+    ) -> tuple[int, int]:
+        """Return why it ended, and the head at fault or, for NO_ROOM, how many features need weights."""
+
+    def score_rows(
+        self, indptr: Array, slots: Array, values: Array, as_points: bool, scores: Array
+    ) -> None: ...
+    def score_dense(self, x: Array, as_points: bool, scores: Array) -> None: ...
+    def score_dict(
+        self, index: FeatureIndex, x: dict[Any, Any], as_points: bool, n_columns: int
+    ) -> list[float]: ...
+
+def first_bad_row(indptr: Array, values: Array) -> int:
+    """Return the first row that cannot be learnt from, or -1."""
+
+def rows_are_canonical(indptr: Array, slots: Array, n_columns: int) -> bool: ...
+
+# The feature index (core/bindings/index.cpp)
+
+MAX_FEATURES: int
+
+class FeatureIndex:
+    """Slots 0, 1, 2, ... for keys in the order of their first appearance; `kind` is "ids" or "names"."""
+
+    kind: str
+    named: bool
+    nbytes: int
+
+    def __init__(self, kind: str) -> None: ...
+    @staticmethod
+    def of(keys: Iterable[Any], kind: str) -> FeatureIndex: ...
+    def __len__(self) -> int: ...
+    def keys(self) -> Array: ...
+    def letters(self) -> tuple[Array, Array]:
+        """Return the UTF-8 letters of all names, and where each name begins."""
+
+    def copy(self) -> FeatureIndex: ...
+    def truncate(self, count: int) -> None: ...
+    def slots_of(self, keys: Iterable[Any]) -> Array: ...
+    def map_ids(
+        self, indptr: Array, ids: Array, values: Array, *, grow: bool
+    ) -> tuple[Array, Array, Array]: ...
+    def map_names(
+        self, indptr: Array, letters: Array, starts: Array, values: Array, *, grow: bool
+    ) -> tuple[Array, Array, Array]: ...
+    def map_dicts(
+        self, examples: Sequence[Mapping[Any, Any]], dtype: Any, *, grow: bool
+    ) -> tuple[Array, Array, Array]: ...
+
+# Text (core/bindings/text.cpp)
+
+PADDING: int
+"""Bytes that must be readable before and after a block."""
+FAULT_MESSAGES: Mapping[int, str]
+FAULT_CODES: Mapping[str, int]
+
+class ParsedBlock:
+    """The rows of a block of text, as parsed by one of the two functions below."""
+
+    indptr: Array
+    columns: Array | None
+    ids: Array | None
+    letters: Array | None
+    name_starts: Array | None
+    name_columns: Array | None
+    values: Array
+    codes: Array
+    labels: list[str]
+    weights: Array | None
+    row_starts: Array
+    row_lines: Array
+    n_lines: int
+    squares: Array | None
+    n_columns: int
+    faults: list[tuple[int, int, int, int, int]]
+
+def parse_svmlight(
+    buffer: Any,
+    start: int,
+    stop: int,
+    *,
+    bits: int,
+    exact: bool,
+    dtype: str,
+    log1p: bool,
+    l2: bool,
+    stop_at_fault: bool,
+) -> ParsedBlock: ...
+def parse_vw(
+    buffer: Any,
+    start: int,
+    stop: int,
+    *,
+    bits: int,
+    exact: bool,
+    dtype: str,
+    log1p: bool,
+    l2: bool,
+    stop_at_fault: bool,
+    keep_names: bool,
+) -> ParsedBlock: ...
+def canonicalize(
+    indptr: Array, slots: Array, values: Array, *, log1p: bool, l2: bool, extra_squares: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Return rows without zeros and duplicates, transformed as asked; the arrays are changed in place."""
+
+def canonical_label(text: str) -> str: ...
+def square_norms(indptr: Array, values: Array) -> Array: ...
