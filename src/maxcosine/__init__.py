@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxcosine.certificate import Certificate, Merge
+    from maxcosine.core import FeatureIndex
     from maxcosine.engine import BadRow, BadStep
     from maxcosine.estimators import (
         AggressiveROMMAClassifier,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from maxcosine.estimators.files import load, save
     from maxcosine.estimators.merging import merge
     from maxcosine.framework import Maximum, cosine_bound, maximise, phi
-    from maxcosine.index import FeatureIndex
     from maxcosine.rules import RULES
     from maxcosine.rules.rule import Param, Rule, rule
 
@@ -71,7 +71,7 @@ _MODULES = {
     "BadRow": "engine",
     "BadStep": "engine",
     "Certificate": "certificate",
-    "FeatureIndex": "index",
+    "FeatureIndex": "core",
     "Maximum": "framework",
     "Merge": "certificate",
     "Param": "rules.rule",

@@ -154,8 +154,8 @@ class Features:
         if self.keyed and by_name != index.named:
             known_by, columns_have = ("name", "no names") if index.named else ("number", "names")
             raise ValueError(
-                f"this model knows its features by {known_by}, and the columns of X have {columns_have}; pass a "
-                "data frame with the features as column names, or dicts to learn_many and predict_many"
+                f"this model knows its features by {known_by}, and the columns of X have {columns_have}; "
+                "pass a data frame with the features as column names, or dicts to learn_many and predict_many"
             )
         indptr, columns = X.indptr.astype(np.int64, copy=False), X.indices.view(f"u{X.indices.itemsize}")
         if not self.keyed or keys is None:
