@@ -295,7 +295,7 @@ def test_threads_may_look_up_while_one_grows_the_index(kind):
     def read():
         for x in stream:
             row = map_rows(index, [x], grow=False)[0]
-            # All keys of an example, none of them, or the first ones: they get consecutive slots.
+            # An example is known as a whole or not at all, and its slots are consecutive.
             if len(row) not in (0, 100) or [slot % 100 for slot, _ in row] != list(range(len(row))):
                 wrong.append(row)
 
