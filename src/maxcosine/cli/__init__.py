@@ -1,6 +1,6 @@
 """The command ``maxcosine``, one file a command.
 
-Modules here import at their top only what the options need: ``--help`` answers at once.
+Modules here import at their top only the modules that options need: ``--help`` answers quickly.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "me
 
 
 def _unwrapped(docstring: str) -> str:
-    """Paragraphs of one line each, for terminals of any width; those that begin with \\b keep their lines."""
+    """Join the lines of each paragraph, for terminals of any width; after \\b, lines are kept."""
     paragraphs = cleandoc(docstring).split("\n\n")
     return "\n\n".join(p if p.startswith("\b") else " ".join(p.split("\n")) for p in paragraphs)
 
 
-def _tell_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"maxcosine {__version__}")
         raise typer.Exit
@@ -34,7 +34,7 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_tell_version, is_eager=True, help="Say which version this is, and leave."
+            "--version", callback=_print_version, is_eager=True, help="Print the version, and exit."
         ),
     ] = False,
 ) -> None:
@@ -42,20 +42,20 @@ def _options(
 
 
 def app(*names: str) -> typer.Typer:
-    """The commands of these names; none for all of them."""
+    """Return the command line of these commands; of all commands if no name is given."""
     made = typer.Typer(
         name="maxcosine",
         help="Single-pass linear classifiers that carry a proof.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # plain help is there in half the time, and names no option in part
+        rich_markup_mode=None,  # plain help takes half the time, and abbreviates no option
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     made.callback()(_options)
     for name in names or COMMANDS:
         module = import_module(f"maxcosine.cli.{name}")
         command = getattr(module, name)
-        # In half a line, a command is what the module that it is in says.
+        # The first line of the module describes the command briefly.
         in_short = (module.__doc__ or "").partition(": ")[2]
         made.command(help=_unwrapped(command.__doc__ or ""), short_help=in_short[:1].upper() + in_short[1:])(
             command
@@ -64,13 +64,13 @@ def app(*names: str) -> typer.Typer:
 
 
 def run() -> None:
-    """Run a command; what its user can mend ends in one line, not in a traceback."""
-    # To get all the others ready takes a tenth of the time of a small training.
+    """Run a command; errors that its user can correct are printed as one line, without a traceback."""
+    # Preparing all commands would take a tenth of the time of a small training.
     named = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
         app(*named)()
     except MemoryError as error:
-        # Often one id that is far larger than the others, and as many columns as that.
+        # Often one id is far larger than the others, and there are as many columns.
         _fail(
             f"there is not enough memory{_because(error)}; features take less with --bits N, ids that are "
             "far apart with --exact"
@@ -81,26 +81,26 @@ def run() -> None:
             "or --log1p, and look at --param"
         )
     except OSError as error:
-        _fail(_of_system(error))
+        _fail(_system_message(error))
     except (ValueError, RuntimeError, ImportError) as error:
         _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-def _of_system(error: OSError) -> str:
-    """What the system said, of which file, and what to do."""
-    if error.errno is None:  # it is told in words of our own
+def _system_message(error: OSError) -> str:
+    """Return the file, the message of the system, and advice."""
+    if error.errno is None:  # the message is our own
         return str(error)
     where = "" if error.filename is None else f"{error.filename}: "
-    what_to_do = {
+    advice = {
         **dict.fromkeys(
             (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there, or name a file elsewhere"
         ),
-        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "see who may use it, or name another file"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "check the permissions, or name another file"),
         errno.ENOENT: "check the name",
     }.get(error.errno)
-    return f"{where}{error.strerror}" + ("" if what_to_do is None else f"; {what_to_do}")
+    return f"{where}{error.strerror}" + ("" if advice is None else f"; {advice}")
 
 
 def _because(error: Exception) -> str:

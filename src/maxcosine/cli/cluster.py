@@ -2,18 +2,23 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxcosine.cli.merge import How
 from maxcosine.cli.options import command_line
-from maxcosine.record import Record
+
+if TYPE_CHECKING:
+    from maxcosine.data import ReadOptions
+    from maxcosine.training import Settings
 
 
-class Cluster(Record):
-    """Where many workers learn, and how what they learnt becomes one model."""
+@dataclass
+class Cluster:
+    """Where many workers learn, and how their models become one."""
 
     on: Annotated[
         str | None,
@@ -31,9 +36,9 @@ class Cluster(Record):
     ] = How.certified
 
 
-def refuse_with_cluster(given: Mapping[str, Any]) -> None:
-    """Workers learn shards at the same time: there is no one place in the data, and no one order."""
-    for name, value in given.items():
+def refuse_with_cluster(options: Mapping[str, Any]) -> None:
+    """Refuse options that need one order of the data: workers learn shards at the same time."""
+    for name, value in options.items():
         if value and name != "model":
             raise ValueError(f"--{name} is for one machine; leave it out, or leave out --on")
 
@@ -42,31 +47,38 @@ def train_on(
     cluster: Cluster,
     data: Sequence[str],
     path: Path,
-    learner: dict[str, Any],
+    settings: "Settings",
+    params: dict[str, float],
     rounds: int,
-    options: dict[str, Any],
+    read: "ReadOptions",
 ) -> tuple[Any, dict[str, Any]]:
-    """Learn files on a cluster, and write the model; returns it, and what `train` tells of it.
-
-    `learner` are parameters of `OnlineClassifier`, `options` are how the files are read.
-    """
+    """Learn files on a cluster and write the model; return it, and the figures of the training."""
     from maxcosine import OnlineClassifier, model_file
+    from maxcosine.data import describe_inputs, expand
     from maxcosine.distributed import train_files
-    from maxcosine.stream.source import described, expand
-    from maxcosine.stream.training import Status, outcome_of, provenance_of
+    from maxcosine.training import Status, outcome, provenance
 
     assert cluster.on is not None
-    begun = time.perf_counter()
+    started = time.perf_counter()
+    learner = {
+        "rule": settings.rule.name,
+        "rule_params": params,
+        "average": settings.average,
+        "fit_intercept": settings.fit_intercept,
+        "multiclass": settings.multiclass,
+    }
     merging = {"how": cluster.how.value, "rounds": rounds, "n_shards": cluster.shards}
-    estimator = OnlineClassifier(**learner, dtype=options["dtype"])
+    options = {"format": read.format, **read.feature_options, "on_bad": read.on_bad}
+    estimator = OnlineClassifier(**learner, dtype=read.dtype)
     estimator = train_files(data, estimator, cluster.on, **merging, **options)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     first, model = estimator.rounds_[0], estimator._model
     examples = sum(tally.examples for tally in estimator.rounds_)
     status = Status(rounds, examples, first.examples, first.mistakes, first.bad)
-    inputs = described(expand(data))
-    told = {**options, **learner, "on": cluster.on, **merging}
-    provenance = provenance_of(status, inputs, told, command_line(), seconds)
-    model_file.save(model, path, provenance=provenance)
+    inputs = describe_inputs(expand(data))
+    recorded = {**options, **learner, "on": cluster.on, **merging}
+    model_file.save(
+        model, path, provenance=provenance(status, inputs, recorded, command_line(), seconds)
+    )
     read_bytes = rounds * sum(one["bytes"] or 0 for one in inputs)
-    return model, outcome_of(model, status, seconds, first_bad=first.first_bad, read_bytes=read_bytes)
+    return model, outcome(model, status, seconds, bad_messages=first.first_bad, read_bytes=read_bytes)

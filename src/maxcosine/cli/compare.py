@@ -1,4 +1,4 @@
-"""``maxcosine compare``: all rules on one file, in one parse."""
+"""``maxcosine compare``: all rules on the same data, which are parsed once."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import json as json_module
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxcosine.cli.options import Data, Examples, Json, Reading, check_outputs, command_line, one_by_one
+from maxcosine.cli.options import (
+    Data,
+    Examples,
+    Json,
+    Reading,
+    check_outputs,
+    command_line,
+    flatten_options,
+)
+
+if TYPE_CHECKING:
+    from maxcosine.data import Stream
 
 
-@one_by_one
+@flatten_options
 def compare(
     data: Data,
     reading: Reading,
@@ -45,45 +56,45 @@ def compare(
     maxcosine compare clicks.svm --split 0.2 --report clicks.html
     """
     from maxcosine.cli.display import tell
-    from maxcosine.stream.chunks import MOST_TOLD, Stream
-    from maxcosine.stream.comparison import Comparison
-    from maxcosine.stream.learner import Settings
+    from maxcosine.data import MAX_REPORTED, STANDARD_INPUT, ReadOptions, Stream
+    from maxcosine.training import Settings
+    from maxcosine.training.comparison import Comparison
 
     if test and split:
         raise ValueError("--test and --split are two ways to test; give one of them")
     chosen = _rules(rules)
     if report is not None:
         _check_report(report, [*data, *(test or [])])
-    started, begun = datetime.now(UTC), time.perf_counter()
-    stream = Stream(data, **reading.of_stream(), **examples.of_stream(), labelled=True)
-    if split and "-" in stream.source.names:
+    date, started = datetime.now(UTC), time.perf_counter()
+    stream = Stream(data, ReadOptions(**reading.fields(), **examples.fields(), purpose="learn"))
+    if split and STANDARD_INPUT in stream.inputs.names:
         raise ValueError(
             "--split reads the data twice, which standard input does not allow; write it to a file"
         )
-    held_out = round(1.0 / split) if split else None
+    hold_out = round(1.0 / split) if split else None
     first = chosen[0]
     comparison = Comparison.of(
-        chosen, Settings(first, first.make_params(), average, intercept, dtype=stream.dtype)
+        chosen, Settings(first, first.make_params(), average, intercept, dtype=stream.options.dtype)
     )
-    comparison.learn(stream, held_out)
-    n_bad, first_bad = stream.n_bad, stream.first_bad
-    if test or held_out:
-        tested = stream.like(test or data, threads=reading.threads, labelled=True)
-        comparison.test(tested, held_out)
+    comparison.learn(stream, hold_out)
+    n_bad, messages = stream.n_bad, stream.bad.messages
+    if test or hold_out:
+        tested = stream.like(test or data, threads=reading.threads, purpose="evaluate" if test else "learn")
+        comparison.test(tested, hold_out)
         if test:
-            n_bad, first_bad = n_bad + tested.n_bad, first_bad + tested.first_bad
-    found = {**comparison.as_dict(), "bad_lines": n_bad, "first_bad_lines": first_bad[:MOST_TOLD]}
+            n_bad, messages = n_bad + tested.n_bad, messages + tested.bad.messages
+    found = {**comparison.as_dict(), "bad_lines": n_bad, "first_bad_lines": messages[:MAX_REPORTED]}
     if json:
         typer.echo(json_module.dumps(found))
     else:
         _show(found)
     if report is not None:
-        _write_report(found, report, stream, test, held_out, started, time.perf_counter() - begun)
+        _write_report(found, report, stream, test, hold_out, date, time.perf_counter() - started)
         tell(f"report   {report}  (open it in a browser)")
 
 
 def _check_report(report: Path, inputs: list[str]) -> None:
-    """Whether a report can be written is known before anything is learnt."""
+    """Refuse a report that cannot be written, before anything is learnt."""
     from maxcosine.experiments.charts import renderer
 
     check_outputs({"report": report}, inputs)
@@ -93,38 +104,38 @@ def _check_report(report: Path, inputs: list[str]) -> None:
 def _write_report(
     found: dict[str, Any],
     report: Path,
-    stream: Any,
+    stream: Stream,
     test: list[str] | None,
-    held_out: int | None,
-    started: datetime,
+    hold_out: int | None,
+    date: datetime,
     seconds: float,
 ) -> None:
     from maxcosine.experiments import comparison_report
-    from maxcosine.experiments.surroundings import processor, versions
-    from maxcosine.stream.source import described, expand
+    from maxcosine.experiments.environment import processor, versions
+    from maxcosine.data import describe_inputs, expand
 
-    how = comparison_report.Circumstances(
-        data=described(stream.source.names),
-        test_data=described(expand(test)) if test else [],
-        held_out=held_out,
-        options={name: getattr(stream, name) for name in comparison_report.OPTIONS},
+    details = comparison_report.RunDetails(
+        data=describe_inputs(stream.inputs.names),
+        test_data=describe_inputs(expand(test)) if test else [],
+        held_out=hold_out,
+        options={name: getattr(stream.options, name) for name in comparison_report.OPTIONS},
         command=command_line(),
         versions=versions(),
         processor=processor(),
-        started=started.isoformat(timespec="seconds"),
+        started=date.isoformat(timespec="seconds"),
         seconds=seconds,
     )
-    comparison_report.write(found, how, report)
+    comparison_report.write(found, details, report)
 
 
 def _show(found: dict[str, Any]) -> None:
-    """The rules, best first."""
+    """Print a table of the rules, the best one first."""
     from rich import box
     from rich.table import Table
 
     from maxcosine.cli.display import console
-    from maxcosine.cli.tables import tell_of_bad_lines
-    from maxcosine.experiments.looks import title_of
+    from maxcosine.cli.tables import report_bad_lines
+    from maxcosine.experiments.rule_styles import title_of
 
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
     bad = f", {found['bad_lines']:,} bad lines skipped" if found["bad_lines"] else ""
@@ -141,7 +152,7 @@ def _show(found: dict[str, Any]) -> None:
         cells += [f"{row['updates']:,}", f"{min(ceilings):.4g}" if ceilings else "-", f"{row['seconds']:.2f}"]
         table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
     console().print(table)
-    tell_of_bad_lines(found)
+    report_bad_lines(found)
 
 
 def _rules(names: str) -> list[Any]:

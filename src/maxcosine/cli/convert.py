@@ -9,14 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from maxcosine.cli.options import BadLines, Data, Examples, Json, Reading, check_outputs, one_by_one
+from maxcosine.cli.options import BadLines, Data, Examples, Json, Reading, check_outputs, flatten_options
 
 
-@one_by_one
+@flatten_options
 def convert(
     data: Data,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the examples.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="PATH", help="Where to write: Parquet if it ends in .parquet, else Arrow."
+        ),
     ],
     reading: Reading,
     examples: Examples,
@@ -26,47 +29,41 @@ def convert(
 ) -> None:
     """Parse files once, and write their examples as a cache that is read many times faster.
 
-    All commands take it in place of the text, and learn the same model from it, to the bit. How features are
-    read is decided here: hashed or exact, normalized, in which precision. It is an Arrow file: other programs
-    read it, too, with any library of Apache Arrow.
+    All commands take it instead of the text, and learn the same model from it, to the bit. How features are
+    read is decided here: hashed or exact, normalized, in which precision. It is an Arrow IPC or Parquet file:
+    other programs read it, too.
 
     \b
     maxcosine convert clicks.svm.gz --output clicks.arrow
-    maxcosine convert 'day-*.vw' --output ads.arrow --bits 22 --normalize l2
-    maxcosine train ads.arrow --model ads.model --passes 10
+    maxcosine convert 'day-*.vw' --output ads.parquet --bits 22 --normalize l2
+    maxcosine train ads.parquet --model ads.model --passes 10
     """
     from contextlib import ExitStack
 
     from maxcosine import files
     from maxcosine.cli.display import ConversionWatch
     from maxcosine.cli.tables import show_conversion
-    from maxcosine.stream.cache import writing
-    from maxcosine.stream.chunks import Stream
+    from maxcosine.data import ReadOptions, Stream, write_cache
 
     outputs = {"output": output, **({} if bad_lines is None else {"bad-lines": bad_lines})}
     check_outputs(outputs, data)
-    begun = time.perf_counter()
+    started = time.perf_counter()
+    options = ReadOptions(**reading.fields(), **examples.fields(), dtype="float64" if float64 else "float32")
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
-        stream = Stream(
-            data,
-            **reading.of_stream(),
-            **examples.of_stream(),
-            dtype="float64" if float64 else "float32",
-            bad_lines=kept,
-        )
-        watch = stack.enter_context(ConversionWatch(stream.source))
-        n_examples = writing.write(stream, output, watch.update)
+        stream = Stream(data, options, bad_lines=kept)
+        watch = stack.enter_context(ConversionWatch(stream.inputs))
+        n_examples = write_cache(stream, output, watch.update)
     outcome: dict[str, Any] = {
         "output": str(output),
         "examples": n_examples,
         "labels": len(stream.labels),
-        **stream.options,
-        "bytes_read": stream.source.total_bytes,
+        **stream.options.feature_options,
+        "bytes_read": stream.inputs.total_bytes,
         "bytes_written": output.stat().st_size,
         "bad_lines": stream.n_bad,
-        "first_bad_lines": stream.first_bad,
-        "seconds": time.perf_counter() - begun,
+        "first_bad_lines": stream.bad.messages,
+        "seconds": time.perf_counter() - started,
     }
     if json:
         typer.echo(json_module.dumps(outcome))

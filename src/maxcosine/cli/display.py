@@ -1,7 +1,7 @@
-"""What commands show while they work: live on a terminal, a line now and then elsewhere.
+"""Progress of commands: live on a terminal, a line from time to time elsewhere.
 
-What a command is doing goes to standard error, what it found to standard output (`tables`). Rich, which takes
-a while to be imported, is only asked where a line of text does not do.
+Progress goes to standard error, results go to standard output (`tables`). Rich is imported only where plain
+text does not suffice, because importing it takes time.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import typer
 
-from maxcosine.compiled import store
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from maxcosine.data.inputs import Inputs
+    from maxcosine.training import Training
+
 WIDE = 110
-"""Columns where there is no terminal."""
+"""Width of the output where there is no terminal."""
 
 SECONDS_BETWEEN_LINES = 5.0
-"""Where there is no terminal, so often a line says how far it is."""
+"""Between two lines of progress, where there is no terminal."""
 SECONDS_BETWEEN_FRAMES = 0.2
-"""And so often on a terminal."""
+"""Between two updates on a terminal."""
 SECONDS_TO_MEASURE = 2.0
-"""What is left is not told before it has been measured for so long."""
+"""The remaining time is estimated from this time on."""
 
 
 @cache
 def console(*, stderr: bool = False) -> Console:
-    """Where Rich prints to."""
+    """Return the console that Rich prints to."""
     from rich.console import Console
 
     made = Console(stderr=stderr)
@@ -45,12 +46,12 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def on_terminal() -> bool:
-    """Whether somebody watches what is going on, on something that can be written over."""
+    """Return whether standard error is a terminal whose lines can be overwritten."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def tell(text: str, style: str = "") -> None:
-    """Say what is going on."""
+    """Print a line of progress."""
     if style and on_terminal():
         console(stderr=True).print(text, style=style, markup=False, highlight=False, soft_wrap=True)
     else:
@@ -58,13 +59,13 @@ def tell(text: str, style: str = "") -> None:
 
 
 class _Shown:
-    """What is on the screen from the beginning of a `with` to its end."""
+    """A display that a `with` statement starts and stops."""
 
     def start(self) -> None:
-        """Nothing is shown before there is something to show."""
+        """Start; by default, nothing is shown yet."""
 
     def stop(self) -> None:
-        """Leave the screen as it was."""
+        """Clear the display."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -75,7 +76,7 @@ class _Shown:
 
 
 class Download(_Shown):
-    """A bar for each file that is fetched; nothing when nothing is."""
+    """A bar for each file that is downloaded."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -115,22 +116,22 @@ def _download_bar() -> Any:
 
 
 class ConversionWatch(_Shown):
-    """How many examples have been written, and how much of the data has been read."""
+    """Progress of a conversion: examples written, and bytes read."""
 
-    def __init__(self, source: Any) -> None:
-        self._source, self._told = source, time.monotonic()
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs, self._told = inputs, time.monotonic()
         self._bar = _conversion_bar() if on_terminal() else None
         if self._bar is not None:
-            self._task = self._bar.add_task("", total=source.total_bytes)
+            self._task = self._bar.add_task("", total=inputs.total_bytes)
 
     def update(self, n_examples: int) -> None:
-        """So many examples have been written."""
-        text, total = f"{n_examples:,} examples", self._source.total_bytes
+        """Show the number of examples that have been written."""
+        text, total = f"{n_examples:,} examples", self._inputs.total_bytes
         if self._bar is not None:
-            self._bar.update(self._task, description=text, completed=self._source.read_bytes)
+            self._bar.update(self._task, description=text, completed=self._inputs.read_bytes)
         elif time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
             self._told = time.monotonic()
-            tell(f"{text}, {self._source.read_bytes / total:.0%}" if total else text)
+            tell(f"{text}, {self._inputs.read_bytes / total:.0%}" if total else text)
 
     def start(self) -> None:
         if self._bar is not None:
@@ -155,25 +156,25 @@ def _conversion_bar() -> Any:
 
 
 class Watch(_Shown):
-    """How far an experiment is, and the mean mistakes of each rule so far."""
+    """Progress of an experiment, and the mean mistakes of each rule so far."""
 
     def __init__(self, total: int, rules: list[str]) -> None:
-        from maxcosine.experiments.looks import title_of
+        from maxcosine.experiments.rule_styles import title_of
 
         self._title_of = title_of
         self.done, self._total = 0, total
         self._mistakes: dict[str, int] = dict.fromkeys(rules, 0)
         self._live: Any = None
-        self._begun = self._told = time.monotonic()
+        self._started = self._told = time.monotonic()
 
     def add(self, unit: dict[str, Any]) -> None:
-        """One label has been learnt in one order."""
+        """Count a finished unit: one label, learnt in one order."""
         self.done += 1
         for run in unit["runs"]:
             self._mistakes[run["rule"]] += run["test_mistakes"]
         now = time.monotonic()
         if self.done == 1:
-            self._begun = now  # it may have compiled: the others are the measure
+            self._started = now  # the first unit also prepares the data
         if self._live is not None:
             self._bar.advance(self._task)
             self._live.update(self._frame())
@@ -183,14 +184,14 @@ class Watch(_Shown):
             tell(f"{', '.join(parts)}; mean mistakes so far: {self._best()}")
 
     def _left(self, now: float) -> list[str]:
-        """How long it still takes, if that is known."""
-        seconds = now - self._begun
+        """Return the remaining time, if it is known."""
+        seconds = now - self._started
         if seconds < SECONDS_TO_MEASURE:
             return []
         return [f"{seconds / (self.done - 1) * (self._total - self.done):.0f} s left"]
 
     def _best(self) -> str:
-        """The mean mistakes of the best few rules."""
+        """Return the mean mistakes of the best rules."""
         means = sorted((total / self.done, self._title_of(rule)) for rule, total in self._mistakes.items())
         told = ", ".join(f"{title} {mean:.1f}" for mean, title in means[:4])
         return told if len(means) <= 4 else f"{told}, ..."
@@ -244,40 +245,41 @@ class Watch(_Shown):
 
 
 class TrainingWatch(_Shown):
-    """How far a training is: examples, progressive error, speed, and what is left."""
+    """Progress of a training: examples, progressive error, speed and remaining time."""
 
     def __init__(self) -> None:
-        self._begun = self._told = time.monotonic()
+        self._started = self._told = time.monotonic()
         self._live = on_terminal()
 
-    def update(self, training: Any) -> None:
-        """Some rows have been learnt."""
+    def update(self, training: Training) -> None:
+        """Show the state of a training, if enough time has passed."""
         now = time.monotonic()
         if now - self._told > (SECONDS_BETWEEN_FRAMES if self._live else SECONDS_BETWEEN_LINES):
             self._told = now
             parts = self._parts(training, now)
             if self._live:
-                _write_over(_fitted(parts, _terminal_width()))
+                _overwrite(_fitted(parts, _terminal_width()))
             else:
                 tell(", ".join(long for long, _ in parts))
 
-    def _parts(self, training: Any, now: float) -> list[tuple[str, str]]:
-        """What there is to say, each in full and in short; the last is what can be left out first."""
-        status, source = training.status, training.stream.source
-        seconds = max(now - self._begun, 1e-9)
-        table = training.model.heads.table
-        # As the sweep has it; the certificate at the end adds up all weights anew, which takes longer.
+    def _parts(self, training: Training, now: float) -> list[tuple[str, str]]:
+        """Return the figures, each in a long and a short form; the last ones are omitted first."""
+        status, inputs = training.status, training.stream.inputs
+        assert training.learner.model is not None
+        seconds = max(now - self._started, 1e-9)
+        table = training.learner.model.heads.table
+        # The running values; a certificate would add up all weights again, which takes longer.
         lengths = np.sqrt(table["sq_v"])
         bounds = np.divide(table["claim_v"], lengths, out=np.zeros(len(table)), where=lengths > 0.0)
-        error, speed = status.wrong / max(1, status.judged), (status.examples - training.resumed_at) / seconds
+        error, speed = status.progressive_error, (status.examples - training.resumed_at) / seconds
         parts = [
             (f"{status.examples:,} examples", f"{status.examples:,} ex."),
             (f"progressive error {error:.2%}", f"error {error:.2%}"),
         ]
-        total = source.total_bytes
+        total = inputs.total_bytes
         if total:
-            bytes_a_second = max(training.read_bytes + source.read_bytes - source.skipped_bytes, 1) / seconds
-            left = total * (training.passes - status.passes) - source.read_bytes
+            bytes_a_second = max(training.read_bytes + inputs.read_bytes - inputs.skipped_bytes, 1) / seconds
+            left = total * (training.passes - status.passes) - inputs.read_bytes
             parts.append((f"{left / bytes_a_second:.0f} s left",) * 2)
             parts.append((f"{bytes_a_second / 1e6:.0f} MB/s",) * 2)
         updates = int(table["updates"].sum())
@@ -290,11 +292,11 @@ class TrainingWatch(_Shown):
 
     def stop(self) -> None:
         if self._live:
-            _write_over("")
+            _overwrite("")
 
 
 def _fitted(parts: list[tuple[str, str]], width: int) -> str:
-    """As many of the parts as there is room for, in full if that fits."""
+    """Return as many of the parts as fit, in their long form if all of it fits."""
     in_full, in_short = (", ".join(part[k] for part in parts) for k in (0, 1))
     if len(in_full) <= width:
         return in_full
@@ -302,20 +304,11 @@ def _fitted(parts: list[tuple[str, str]], width: int) -> str:
 
 
 def _terminal_width() -> int:
-    """A line as wide as the terminal would go on in the next, and could not be taken back."""
+    """Return the longest line that the terminal does not wrap: a wrapped line cannot be overwritten."""
     return shutil.get_terminal_size().columns - 1
 
 
-def _write_over(text: str) -> None:
-    """Put one line of the terminal in the place of what is there."""
+def _overwrite(text: str) -> None:
+    """Overwrite the current line of the terminal."""
     sys.stderr.write(f"\r{text[: _terminal_width()]}\x1b[K")
     sys.stderr.flush()
-
-
-def _tell_of_compiling() -> None:
-    """Before the first use on a machine there are some seconds in which nothing else is to be seen."""
-    if on_terminal():
-        _write_over("compiling for this machine, which is done once ...")
-
-
-store.before_compiling = _tell_of_compiling

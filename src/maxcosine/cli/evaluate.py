@@ -6,10 +6,10 @@ import json as json_module
 
 import typer
 
-from maxcosine.cli.options import Data, Json, ModelPath, Reading, one_by_one
+from maxcosine.cli.options import Data, Json, ModelPath, Reading, flatten_options
 
 
-@one_by_one
+@flatten_options
 def evaluate(model: ModelPath, data: Data, reading: Reading, json: Json = False) -> None:
     """Error, confusion matrix, precision and recall of each class, and for two classes the area under the ROC
     curve.
@@ -20,10 +20,10 @@ def evaluate(model: ModelPath, data: Data, reading: Reading, json: Json = False)
     """
     from maxcosine import model_file
     from maxcosine.cli.tables import show_evaluation
-    from maxcosine.stream.evaluation import Evaluation, stream_for
+    from maxcosine.training import Evaluation, open_for_model
 
     loaded = model_file.load(model)
-    stream = stream_for(loaded.model, loaded.provenance, data, **reading.of_stream(), labelled=True)
+    stream = open_for_model(loaded.model, loaded.provenance, data, **reading.fields(), purpose="evaluate")
     found = Evaluation.of(loaded.model, stream).as_dict()
     if json:
         typer.echo(json_module.dumps(found))

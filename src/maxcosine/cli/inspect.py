@@ -1,4 +1,4 @@
-"""``maxcosine inspect``: what a model is, and what it has proven."""
+"""``maxcosine inspect``: the properties of a model, and its certificate."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def inspect(
     from maxcosine.cli.tables import show_model
 
     loaded = model_file.load(model)
-    found = described(loaded, top)
+    found = describe(loaded, top)
     if json:
         typer.echo(json_module.dumps(found))
     else:
         show_model(found, loaded.model.certificate())
 
 
-def described(loaded: Any, top: int) -> dict[str, Any]:
-    """All that there is to say about a model, for JSON."""
-    from maxcosine.stream.learner import plain, text_of
+def describe(loaded: Any, top: int) -> dict[str, Any]:
+    """Return all properties of a model, for JSON."""
+    from maxcosine.training import json_value, label_text
 
     model = loaded.model
     heads, features, certificate = model.heads, model.features, model.certificate()
@@ -44,14 +44,14 @@ def described(loaded: Any, top: int) -> dict[str, Any]:
         "intercept": heads.fit_intercept,
         "multiclass": model.multiclass,
         "weights": str(heads.dtype),
-        "classes": [text_of(label) for label in model.classes.tolist()],
+        "classes": [label_text(label) for label in model.classes.tolist()],
         "features": {
             "kind": "exact" if features.keyed else "hashed" if features.bits else "columns",
             "count": features.n_features,
             "bits": features.bits,
         },
         "certificate": {
-            name: plain(getattr(certificate, name))
+            name: json_value(getattr(certificate, name))
             for name in ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")
         },
         "trained": loaded.provenance,
@@ -60,14 +60,14 @@ def described(loaded: Any, top: int) -> dict[str, Any]:
 
 
 def heaviest(model: Any, top: int) -> dict[str, list[tuple[str, float]]]:
-    """The features of largest weight, for each score: two classes have one."""
+    """Return the features of largest weight for each score; two classes have one score."""
     import numpy as np
     import scipy.sparse
 
-    from maxcosine.stream.learner import text_of
+    from maxcosine.labels import label_text
 
     w, _ = model.hypothesis()
-    labels = [text_of(label) for label in model.classes.tolist()]
+    labels = [label_text(label) for label in model.classes.tolist()]
     titles = [labels[-1]] if model.one_score else labels
     kept = model.features.kept_names or {}
     keys = model.features.keys() if model.features.keyed else None

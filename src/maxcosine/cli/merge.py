@@ -1,4 +1,4 @@
-"""``maxcosine merge``: several models into one that means something."""
+"""``maxcosine merge``: several models into one that has a certificate for all of their data."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from maxcosine.cli.options import check_outputs, command_line
 
 
 class How(StrEnum):
+    """How models are merged."""
+
     certified = "certified"
     mean = "mean"
 
@@ -34,7 +36,7 @@ def merge(
     from maxcosine import __version__, model_file
     from maxcosine.cli.display import tell
     from maxcosine.merging import merge as merge_models
-    from maxcosine.stream.source import expand
+    from maxcosine.data import expand
 
     check_outputs({"model": model}, models)
     paths = [Path(name) for name in expand(models)]
@@ -59,7 +61,7 @@ def merge(
 
 
 def _common_options(paths: list[Path], loaded: list[Any]) -> dict[str, Any]:
-    """How the data of all models were read; refuses models whose features mean different things."""
+    """Return how the data of all models were read; refuse models whose features have different meanings."""
     options: list[dict[str, Any]] = [(one.provenance or {}).get("options", {}) for one in loaded]
     read = [
         {

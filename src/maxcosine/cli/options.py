@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -12,10 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
-from maxcosine.record import Record
-
 
 class Format(StrEnum):
+    """How the data are written."""
+
     auto = "auto"
     svmlight = "svmlight"
     vw = "vw"
@@ -23,11 +24,15 @@ class Format(StrEnum):
 
 
 class OnBad(StrEnum):
+    """What happens at a bad line."""
+
     error = "error"
     skip = "skip"
 
 
 class Normalize(StrEnum):
+    """How examples are scaled."""
+
     none = "none"
     l2 = "l2"
 
@@ -46,7 +51,8 @@ BadLines = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
 
 
-class Reading(Record):
+@dataclass
+class Reading:
     """How any data are read."""
 
     format: Annotated[
@@ -61,16 +67,17 @@ class Reading(Record):
     ] = OnBad.error
     threads: Annotated[
         int | None,
-        typer.Option(min=1, help="That read the data; all processors by default. Same model with any."),
+        typer.Option(min=1, help="Threads that parse; all processors by default. Same model with any number."),
     ] = None
 
-    def of_stream(self) -> dict[str, Any]:
-        """As a stream is told."""
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of `ReadOptions`."""
         return {"format": self.format.value, "on_bad": self.on_bad.value, "threads": self.threads}
 
 
-class Examples(Record):
-    """What becomes of the features and values of data that are learnt."""
+@dataclass
+class Examples:
+    """Which features and values the examples have."""
 
     bits: Annotated[
         int,
@@ -81,7 +88,7 @@ class Examples(Record):
     exact: Annotated[
         bool,
         typer.Option(
-            "--exact", help="Features by their own id or name, through an index that grows with them."
+            "--exact", help="Know features by their id or name, through an index that grows with them."
         ),
     ] = False
     normalize: Annotated[Normalize, typer.Option(help="l2: scale each example to length 1.")] = Normalize.none
@@ -89,8 +96,8 @@ class Examples(Record):
         False
     )
 
-    def of_stream(self) -> dict[str, Any]:
-        """As a stream is told."""
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of `ReadOptions`."""
         return {
             "bits": self.bits,
             "exact": self.exact,
@@ -99,14 +106,10 @@ class Examples(Record):
         }
 
 
-def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that is given the fields of such groups one by one, as a command line has them."""
+def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command take the fields of its dataclass parameters one by one, as a command line has them."""
     parameters = inspect.signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {
-        name: p.annotation
-        for name, p in parameters.items()
-        if isinstance(p.annotation, type) and issubclass(p.annotation, Record)
-    }
+    groups = {name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)}
     fields = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
 
     @wraps(command)
@@ -123,9 +126,9 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
-    """Refuse early what could not be written, or would take the place of something else."""
+    """Refuse outputs that cannot be written or would replace another file of the command, before any work."""
     from maxcosine import files
-    from maxcosine.stream.source import expand
+    from maxcosine.data import expand
 
     known = {os.path.realpath(name): "an input" for name in expand(inputs)}
     for name, path in outputs.items():
@@ -138,9 +141,9 @@ def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
         known[real] = f"--{name}"
         folder = path.parent
         if folder.exists() and not os.access(folder, os.W_OK):
-            raise PermissionError(f"--{name} {path}: nothing may be written in {folder}; name another folder")
+            raise PermissionError(f"--{name} {path}: the folder {folder} is read-only; name another folder")
 
 
 def command_line() -> str:
-    """This command, as it would be typed."""
+    """Return this command as a shell takes it."""
     return shlex.join(["maxcosine", *sys.argv[1:]])

@@ -30,7 +30,7 @@ def reproduce(
     dataset: Annotated[
         Name | None,
         typer.Argument(
-            help="Which data. Without a name: MNIST if it can be had, else scikit-learn's digits."
+            help="Which data. Without a name: MNIST if it is available, else scikit-learn's digits."
         ),
     ] = None,
     data: Annotated[
@@ -71,7 +71,7 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Also write the figures, as SVG and PNG.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from where the same experiment was interrupted.")
+        bool, typer.Option("--resume", help="Continue where the same experiment was interrupted.")
     ] = False,
 ) -> None:
     """Run the paper's experiment: MCP beside PA and aggressive ROMMA on handwritten digits.
@@ -80,7 +80,7 @@ def reproduce(
     mistakes on the test examples are counted. 20 orders for each label, the same for every rule, so that
     rules are compared in pairs. Ends in a table, a verdict on the paper's claim, and a report.
 
-    Ctrl-C leaves what is finished on disk; the same command with --resume goes on.
+    Ctrl-C leaves the finished part on disk; the same command with --resume continues.
 
     \b
     maxcosine reproduce                            the paper's three rules
@@ -91,7 +91,8 @@ def reproduce(
     from maxcosine.cli.tables import show
     from maxcosine.experiments import report as html
     from maxcosine.experiments.figures import save as save_figures
-    from maxcosine.experiments.protocol import Protocol, learners_of
+    from maxcosine.experiments.learners import learners_of
+    from maxcosine.experiments.protocol import Protocol
     from maxcosine.experiments.run import run
 
     wants_report = _can_draw(required=report is not None or figures is not None)
@@ -120,7 +121,7 @@ def reproduce(
     except KeyboardInterrupt:
         tell(
             f"interrupted: {watch.done} of {total} are finished and saved in {json}.partial; "
-            "the same command with --resume goes on"
+            "the same command with --resume continues"
         )
         raise
     show(results)
@@ -136,7 +137,7 @@ def reproduce(
 
 
 def _load(name: Name | None, folder: Path | None) -> Dataset:
-    """The data set of this name; without one, the best that can be had."""
+    """Load the data set of this name; without a name, the best one that is available."""
     from maxcosine.cli.display import Download, tell
     from maxcosine.experiments import datasets
 
@@ -147,14 +148,14 @@ def _load(name: Name | None, folder: Path | None) -> Dataset:
             return datasets.load("mnist", folder, progress=progress)
         except datasets.Unavailable as error:
             tell(
-                f"NOTICE: MNIST cannot be had here: these are scikit-learn's small digits instead. {error}",
+                f"NOTICE: MNIST is not available: scikit-learn's small digits are used instead. {error}",
                 style="bold yellow",
             )
             return datasets.load("digits")
 
 
 def _rules(names: str) -> Sequence[str | Rule]:
-    """Names separated by commas; FILE.py:NAME is a rule in a file."""
+    """Return rules by names separated by commas; FILE.py:NAME is a rule in a file."""
     from maxcosine.rules import RULES
 
     found: list[Any] = []
@@ -189,7 +190,7 @@ def _own_rule(where: str) -> Rule:
 
 
 def _can_draw(*, required: bool) -> bool:
-    """Whether reports can be made; an error if one was asked for and they cannot."""
+    """Return whether reports can be made; raise an error if one is required and they cannot."""
     if importlib.util.find_spec("vl_convert") is not None:
         return True
     if required:
@@ -200,7 +201,7 @@ def _can_draw(*, required: bool) -> bool:
 
 
 def _command(name: str, rules: str, average: bool, permutations: int, seed: int) -> str:
-    """What finds the same counts again, anywhere."""
+    """Return the command that gives the same counts on any machine."""
     options = ["--rules", rules, *(["--average"] if average else [])]
     return shlex.join(
         ["maxcosine", "reproduce", name, *options, "--permutations", str(permutations), "--seed", str(seed)]

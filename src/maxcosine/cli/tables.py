@@ -1,4 +1,4 @@
-"""What commands have found, for people: names and values, and tables."""
+"""Results of commands, for people: names and values, and tables."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from maxcosine.experiments.results import Results
 
-MOST_COLUMNS = 5
-"""More rules than this are rows of the table, and not columns."""
+MAX_RULE_COLUMNS = 5
+"""With more rules than this, rules are the rows of the table, and labels its columns."""
 
-MOST_CONFUSED = 12
-"""With more classes than this, it is not shown as what each was predicted."""
+MAX_CONFUSION_CLASSES = 12
+"""With more classes than this, the confusion matrix is not shown."""
 
 
 def _show_pairs(rows: dict[str, str | None]) -> None:
-    """Names, and beside them what there is to say."""
+    """Print names and values; values that are empty are left out."""
     width = max(map(len, rows))
     for name, value in rows.items():
         if value:
@@ -32,7 +32,7 @@ def _show_pairs(rows: dict[str, str | None]) -> None:
 
 
 def show_outcome(outcome: dict[str, Any]) -> None:
-    """What a training came to."""
+    """Print the outcome of a training."""
     classes = outcome["classes"]
     shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
     speed = outcome["megabytes_per_second"]
@@ -53,7 +53,7 @@ def show_outcome(outcome: dict[str, Any]) -> None:
             "model": outcome["model"],
         }
     )
-    tell_of_bad_lines(outcome)
+    report_bad_lines(outcome)
 
 
 def _test_error(outcome: dict[str, Any]) -> str | None:
@@ -65,8 +65,8 @@ def _test_error(outcome: dict[str, Any]) -> str | None:
     return f"{error:.3%}" + (f", {n_bad:,} bad lines skipped" if n_bad else "")
 
 
-def tell_of_bad_lines(outcome: dict[str, Any]) -> None:
-    """What was wrong with the first of them, and how many more there are."""
+def report_bad_lines(outcome: dict[str, Any]) -> None:
+    """Print what is wrong with the first bad lines, and how many more there are."""
     told = outcome["first_bad_lines"]
     for line in told:
         tell(f"skipped {line}")
@@ -75,7 +75,7 @@ def tell_of_bad_lines(outcome: dict[str, Any]) -> None:
 
 
 def show_conversion(outcome: dict[str, Any]) -> None:
-    """What a cache holds."""
+    """Print the outcome of a conversion."""
     from rich.filesize import decimal
 
     size = outcome["bytes_read"]
@@ -90,7 +90,7 @@ def show_conversion(outcome: dict[str, Any]) -> None:
             "cache": outcome["output"],
         }
     )
-    tell_of_bad_lines(outcome)
+    report_bad_lines(outcome)
 
 
 def _numbers(value: Any) -> str:
@@ -100,23 +100,23 @@ def _numbers(value: Any) -> str:
 
 
 def show(results: Results) -> None:
-    """The table of an experiment, and what it says."""
-    from maxcosine.experiments.verdict import verdict
+    """Print the table of an experiment, and its summary."""
+    from maxcosine.experiments.summary import summarise
 
     console().print(_mistakes_table(results))
-    for paragraph in verdict(results):
+    for paragraph in summarise(results):
         console().print(paragraph, markup=False, highlight=False)
         console().print()
 
 
 def _mistakes_table(results: Results) -> Table:
-    """Labels by rules with the best in bold; rules by labels if there are many rules."""
+    """Return a table of labels by rules with the best in bold; rules by labels if there are many rules."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from maxcosine.experiments import statistics
-    from maxcosine.experiments.looks import title_of
+    from maxcosine.experiments.rule_styles import title_of
 
     means, spreads = statistics.means(results), statistics.spreads(results)
     ranks, wins = statistics.mean_ranks(results), statistics.wins(results)
@@ -133,10 +133,10 @@ def _mistakes_table(results: Results) -> Table:
         return Text(f"{text}*" if is_best else f"{text} ", style="bold" if is_best else "")
 
     def narrow(value: float, is_best: bool) -> Text:
-        # A terminal of 80 columns has no room for stars, and needs none: it shows what is bold.
+        # A terminal of 80 columns has no room for stars; it shows the best in bold.
         return cell(f"{value:.0f}", is_best)[: -1 if console().is_terminal else None]
 
-    if len(results.rules) > MOST_COLUMNS:
+    if len(results.rules) > MAX_RULE_COLUMNS:
         table.padding = (0, 1, 0, 0)
         table.add_column("rule", no_wrap=True)
         for label in results.labels:
@@ -165,7 +165,7 @@ def _mistakes_table(results: Results) -> Table:
 
 
 def show_evaluation(found: dict[str, Any]) -> None:
-    """How well a model predicts."""
+    """Print how well a model predicts."""
     summary = [f"{found['examples']:,} examples"]
     if found["error"] is not None:
         summary.append(f"error {found['error']:.3%}")
@@ -176,33 +176,33 @@ def show_evaluation(found: dict[str, Any]) -> None:
     console().print(", ".join(summary), style="bold", markup=False, highlight=False)
     n_known = len(found["precision"])
     matrix = _confusion(found)
-    # A matrix that would be cut tells nothing.
+    # A matrix that is cut at the margin would be useless.
     without_end = console().options.update(width=sys.maxsize)
     fits = console().measure(matrix, options=without_end).maximum <= console().width
-    console().print(matrix if n_known <= MOST_CONFUSED and fits else _mistaken(found))
+    console().print(matrix if n_known <= MAX_CONFUSION_CLASSES and fits else _mistaken(found))
 
 
 def _confusion(found: dict[str, Any]) -> Table:
-    """All labels by what they were predicted as."""
+    """Return the confusion matrix."""
     from rich import box
     from rich.table import Table
 
     n_known = len(found["precision"])
-    table = Table(title="label, and as what it was predicted", box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title="labels by predicted class", box=box.SIMPLE_HEAD, title_justify="left")
     for name in ("label", *found["classes"][:n_known], "precision", "recall"):
         table.add_column(name, justify="left" if name == "label" else "right", no_wrap=True)
-    for k, label in enumerate(found["classes"][: MOST_CONFUSED + 10]):
+    for k, label in enumerate(found["classes"][: MAX_CONFUSION_CLASSES + 10]):
         table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][:n_known]), *_measures(found, k))
     return table
 
 
 def _mistaken(found: dict[str, Any]) -> Table:
-    """Of each label, what it was most often mistaken for."""
+    """Return a table of labels, each with the class that was most often predicted by mistake."""
     from rich import box
     from rich.table import Table
 
     table = Table(
-        title="labels; --json has all that they were predicted as", box=box.SIMPLE_HEAD, title_justify="left"
+        title="labels; the confusion matrix is in --json", box=box.SIMPLE_HEAD, title_justify="left"
     )
     for name in ("label", "examples", "precision", "recall", "most often mistaken for"):
         is_number = name in ("examples", "precision", "recall")
@@ -217,7 +217,7 @@ def _mistaken(found: dict[str, Any]) -> Table:
 
 
 def _measures(found: dict[str, Any], k: int) -> list[str]:
-    """Precision and recall of a label."""
+    """Return the precision and recall of a label."""
     known = k < len(found["precision"])
     return [_percent(found[name][k]) if known else "unknown" for name in ("precision", "recall")]
 
@@ -227,7 +227,7 @@ def _percent(share: float | None) -> str:
 
 
 def show_model(found: dict[str, Any], certificate: Any) -> None:
-    """What a model is."""
+    """Print the properties of a model."""
     features, classes = found["features"], found["classes"]
     parameters = ", ".join(f"{name} = {value:g}" for name, value in found["parameters"].items())
     shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
@@ -250,7 +250,7 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
             rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
     _show_pairs(rows)
     typer.echo(f"\n{certificate}")
-    for title, heaviest in list(found["heaviest"].items())[:MOST_CONFUSED]:
+    for title, heaviest in list(found["heaviest"].items())[:MAX_CONFUSION_CLASSES]:
         if heaviest:
             typer.echo(f"\nheaviest features for {title}\n")
             width = max(len("feature"), *(len(name) for name, _ in heaviest))

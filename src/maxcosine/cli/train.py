@@ -17,20 +17,24 @@ from maxcosine.cli.options import (
     Reading,
     check_outputs,
     command_line,
-    one_by_one,
+    flatten_options,
 )
 
 if TYPE_CHECKING:
     from maxcosine.cli.display import TrainingWatch
-    from maxcosine.stream.training import Training
+    from maxcosine.data import ReadOptions
+    from maxcosine.model import Model
+    from maxcosine.training import Settings, Training
 
 
 class Multiclass(StrEnum):
+    """How more than two classes are learnt."""
+
     ovr = "ovr"
     joint = "joint"
 
 
-@one_by_one
+@flatten_options
 def train(
     data: Data,
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the model.")],
@@ -68,16 +72,16 @@ def train(
     ] = None,
     init: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Go on learning from a model; its rule and options stay."),
+        typer.Option(metavar="MODEL", help="Continue from a model; its rule and options stay."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Write down now and then how far it is.")
+        Path | None, typer.Option(metavar="PATH", help="Save the state there from time to time.")
     ] = None,
     checkpoint_every: Annotated[
         int, typer.Option(min=1, metavar="N", help="Examples between checkpoints.")
     ] = 1_000_000,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint, at the exact example.")
+        bool, typer.Option("--resume", help="Continue from the checkpoint, at the exact example.")
     ] = False,
     bad_lines: BadLines = None,
     json: Json = False,
@@ -93,74 +97,71 @@ def train(
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     maxcosine train 'day-*.svm' --model days.model --on dask-local:4 --passes 2
     """
+    from maxcosine import model_file
     from maxcosine.cli.display import TrainingWatch
-    from maxcosine.stream.chunks import Stream
-    from maxcosine.stream.training import Aside, Training, streams
+    from maxcosine.data import ReadOptions, Stream
+    from maxcosine.training import SideFile, StreamLearner, Training
 
     if resume and checkpoint is None:
-        raise ValueError("--resume needs --checkpoint PATH, to know what to go on from")
-    options = {
-        "format": reading.format.value,
-        **examples.of_stream(),
-        "dtype": "float64" if float64 else "float32",
-    }
+        raise ValueError("--resume needs --checkpoint PATH, to know where to continue")
+    params = _param_values(param or [])
+    how = {"average": average, "multiclass": multiclass.value, "intercept": intercept}
+    dtype = "float64" if float64 else "float32"
+    read = ReadOptions(**{**reading.fields(), **examples.fields()}, dtype=dtype, keep_names=keep_names)
+    start_model = digest = None
     if init is None:
-        options |= Stream(data, **options).options  # those of a cache, if it is one
-    learner, start_from = _learner(rule, param or [], average, multiclass, intercept, init, options)
+        read = Stream(data, read).options  # those of a cache, if it is one
+    else:
+        loaded = model_file.load(init)
+        rule, read = _options_of_model(loaded.model, loaded.provenance, rule, params, how, read)
+        start_model, digest = loaded.model, model_file.digest(init)
+    settings = _settings(rule or "mcp", params, how, read.dtype)
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, [*data, *([test] if test else [])])
     if cluster.on is not None:
         refuse_with_cluster({**named, "init": init, "keep-names": keep_names})
-        settings = {
-            "rule": learner.settings.rule.name,
-            "rule_params": _values(param or []),
-            "average": average,
-            "fit_intercept": intercept,
-            "multiclass": multiclass.value,
-        }
-        read = {**options, "on_bad": reading.on_bad.value}
-        learnt, outcome = train_on(cluster, data, model, settings, passes, read)
-        _tell({"model": str(model), **outcome}, learnt, Stream(data, **options), test, reading.threads, json)
+        learnt, outcome = train_on(cluster, data, model, settings, params, passes, read)
+        stream = Stream(data, read)
+        _finish({"model": str(model), **outcome}, learnt, stream, test, reading.threads, json)
         return
-    asides = {"predictions": predictions, "bad_lines": bad_lines}
+    side_files = {"predictions": predictions, "bad_lines": bad_lines}
     watch = TrainingWatch()
     training = Training(
-        streams(data, **{**reading.of_stream(), **options}, keep_names=keep_names, strict=init is not None),
-        learner,
+        data,
+        read,
+        StreamLearner(settings, start_model),
         passes=passes,
         checkpoint=checkpoint,
         every=checkpoint_every,
         options={
-            "rule": learner.settings.rule.name,
+            "rule": settings.rule.name,
             "param": sorted(param or []),
-            "average": average,
-            "multiclass": multiclass.value,
-            "intercept": intercept,
+            **how,
             "passes": passes,
-            "init": start_from,
-            "on_bad": reading.on_bad.value,
+            "init": digest,
+            "on_bad": read.on_bad,
             "keep_names": keep_names,
-            **{role: path is not None for role, path in asides.items()},
-            **options,
+            **{role: path is not None for role, path in side_files.items()},
+            "format": reading.format.value,
+            **read.feature_options,
         },
-        asides={role: Aside(path, checkpoint, role) for role, path in asides.items() if path is not None},
-        on_rows=lambda training, codes, predicted: watch.update(training),
+        side_files={role: SideFile(path, checkpoint, role) for role, path in side_files.items() if path},
+        on_batch=lambda training, codes, predicted: watch.update(training),
     )
     seconds = _learn(training, watch, model, list(outputs.values()) if resume else None)
-    outcome = {"model": str(model), **training.as_dict(seconds)}
-    _tell(outcome, training.model, training.stream, test, reading.threads, json)
+    outcome = {"model": str(model), **training.outcome(seconds)}
+    _finish(outcome, training.model, training.stream, test, reading.threads, json)
 
 
-def _tell(
+def _finish(
     outcome: dict[str, Any], model: Any, stream: Any, test: str | None, threads: int | None, json: bool
 ) -> None:
-    """Say what came of it, after a test on more data, if one is wanted."""
+    """Test the model on more data, if there are any, and print the outcome."""
     from maxcosine.cli.tables import show_outcome
+    from maxcosine.training import count_mistakes
 
     if test is not None:
-        from maxcosine.stream.evaluation import count_mistakes
-
         mistakes, n, n_bad = count_mistakes(model, stream, [test], threads)
         outcome |= {"test_examples": n, "test_error": mistakes / n if n else None, "test_bad_lines": n_bad}
     if json:
@@ -170,119 +171,91 @@ def _tell(
 
 
 def _learn(training: "Training", watch: "TrainingWatch", model: Path, resumed: list[Path] | None) -> float:
-    """Learn, and write the model; returns how long that took.
+    """Learn, write the model, and return how long it took.
 
-    `resumed` are the files that a training was writing when it was interrupted.
+    `resumed` are the files that an interrupted training was writing; None starts a new training.
     """
     from maxcosine import model_file
     from maxcosine.cli.display import tell
-    from maxcosine.stream.training import clear_remains
+    from maxcosine.training import clear_partial_files
 
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         for path in resumed or []:
-            clear_remains(path)
+            clear_partial_files(path)
         if resumed is not None and training.resume():
-            tell(f"going on from {training.checkpoint}, after {training.resumed_at:,} examples")
+            tell(f"resuming from {training.checkpoint}, after {training.resumed_at:,} examples")
         elif resumed is not None:
-            tell(f"there is no checkpoint {training.checkpoint} yet: starting afresh")
+            tell(f"there is no checkpoint {training.checkpoint} yet: starting from the beginning")
         with watch:
             training.run()
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
         model_file.save(training.model, model, provenance=training.provenance(command_line(), seconds))
     except KeyboardInterrupt:
-        told = f"interrupted after {training.status.examples:,} examples"
-        tell(f"{told}; {_how_to_go_on(training.checkpoint)}")
+        tell(f"interrupted after {training.status.examples:,} examples; {_how_to_resume(training.checkpoint)}")
         raise
     return seconds
 
 
-def _how_to_go_on(checkpoint: Path | None) -> str:
+def _how_to_resume(checkpoint: Path | None) -> str:
     if checkpoint is None:
-        return "nothing is saved: with --checkpoint PATH it could be gone on from there"
+        return "nothing is saved: with --checkpoint PATH, --resume could continue from there"
     if not checkpoint.exists():
-        return f"the checkpoint {checkpoint} was not reached: begin anew, perhaps with --checkpoint-every N"
-    return f"the same command with --resume goes on from {checkpoint}"
+        return f"the checkpoint {checkpoint} was not reached: start again, perhaps with --checkpoint-every N"
+    return f"the same command with --resume continues from {checkpoint}"
 
 
-def _learner(
-    rule: str | None,
-    params: list[str],
-    average: bool,
-    multiclass: Multiclass,
-    intercept: bool,
-    init: Path | None,
-    options: dict[str, Any],
-) -> tuple[Any, str | None]:
-    """A learner, new or of a model; and the digest of that model."""
-    import numpy as np
-
-    from maxcosine import model_file
+def _settings(rule: str, params: dict[str, float], how: dict[str, Any], dtype: str) -> "Settings":
     from maxcosine.rules import RULES
-    from maxcosine.stream.learner import Settings, StreamLearner
+    from maxcosine.training import Settings
 
-    loaded = None if init is None else model_file.load(init)
-    if loaded is not None:
-        from maxcosine.stream.evaluation import read_as
-
-        read = read_as(loaded.model, loaded.provenance)
-        _check_stays(loaded.model, read, rule, params, average, multiclass, intercept, options)
-        rule = loaded.model.rule.name
-        options.update(read)
-    name = rule or "mcp"
-    if name not in RULES:
-        raise ValueError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
-    settings = Settings(
-        RULES[name],
-        RULES[name].make_params(_values(params)),
-        average,
-        intercept,
-        multiclass.value,
-        np.dtype(options["dtype"]),
-    )
-    if loaded is None or init is None:
-        return StreamLearner(settings), None
-    return StreamLearner(settings, loaded.model), model_file.digest(init)
+    if rule not in RULES:
+        raise ValueError(f"there is no rule {rule!r}; the rules are {', '.join(RULES)}")
+    made = RULES[rule].make_params(params)
+    return Settings(RULES[rule], made, how["average"], how["intercept"], how["multiclass"], dtype)
 
 
-def _values(params: list[str]) -> dict[str, float]:
-    given = {}
+def _param_values(params: list[str]) -> dict[str, float]:
+    values = {}
     for param in params:
         name, _, value = param.partition("=")
         try:
-            given[name] = float(value)
+            values[name] = float(value)
         except ValueError:
             raise ValueError(f"--param {param}: write NAME=VALUE, for example C=0.1") from None
-    return given
+    return values
 
 
-def _check_stays(
-    model: Any,
-    read: dict[str, Any],
+def _options_of_model(
+    model: "Model",
+    provenance: dict[str, Any] | None,
     rule: str | None,
-    params: list[str],
-    average: bool,
-    multiclass: Multiclass,
-    intercept: bool,
-    options: dict[str, Any],
-) -> None:
-    """Refuse options that a model to go on from has already, and has otherwise."""
-    features = model.features
-    wrong = {
+    params: dict[str, float],
+    how: dict[str, Any],
+    read: "ReadOptions",
+) -> tuple[str, "ReadOptions"]:
+    """Return the rule and the options of a model that --init names; refuse options that contradict them."""
+    from dataclasses import replace
+
+    from maxcosine.training import read_options_of
+
+    heads, stored = model.heads, read_options_of(model, provenance)
+    contradicts = {
         f"--rule {rule}": rule not in (None, model.rule.name),
         "--param": bool(params),
-        "--average": average and not model.heads.average,
-        "--multiclass joint": multiclass is Multiclass.joint and not model.heads.joint,
-        f"--bits {options['bits']}": options["bits"] not in (0, features.bits),
-        "--exact": options["exact"] and not features.keyed,
-        "--float64": options["dtype"] == "float64" and str(model.heads.dtype) != "float64",
-        "--no-intercept": not intercept and model.heads.fit_intercept,
-        "--normalize": options["normalize"] not in (None, read.get("normalize")),
-        "--log1p": options["log1p"] and not read.get("log1p"),
+        "--average": how["average"] and not heads.average,
+        "--multiclass joint": how["multiclass"] == "joint" and not heads.joint,
+        f"--bits {read.bits}": read.bits not in (0, model.features.bits),
+        "--exact": read.exact and not model.features.keyed,
+        "--float64": read.dtype == "float64" and str(heads.dtype) != "float64",
+        "--no-intercept": not how["intercept"] and heads.fit_intercept,
+        "--normalize": read.normalize not in (None, stored.get("normalize")),
+        "--log1p": read.log1p and not stored.get("log1p"),
     }
-    for option, is_wrong in wrong.items():
+    for option, is_wrong in contradicts.items():
         if is_wrong:
             raise ValueError(
-                f"the model that --init names was not learnt with {option}, and stays what it is; "
+                f"the model that --init names was not learnt with {option}, and it keeps its options; "
                 f"leave out {option.split()[0]}"
             )
+    return model.rule.name, replace(read, **stored, strict=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.data import ReadOptions, Stream
+from maxcosine.data.parsed import SupportsWrite
 from maxcosine.labels import label_text
 from maxcosine.model import Model
 from maxcosine.training.learner import rows_of
@@ -49,7 +50,12 @@ def count_mistakes(
 
 
 def open_for_model(
-    model: Model, provenance: dict[str, Any] | None, inputs: Sequence[str], **options: Any
+    model: Model,
+    provenance: dict[str, Any] | None,
+    inputs: Sequence[str],
+    *,
+    bad_lines: SupportsWrite | None = None,
+    **options: Any,
 ) -> Stream:
     """Open files that are read as the data of a model were.
 
@@ -61,11 +67,14 @@ def open_for_model(
         What it remembers of its training.
     inputs : sequence of str
         The files.
+    bad_lines : binary file, optional
+        Where bad lines that are skipped are written.
     **options : dict
         Other fields of `ReadOptions`.
     """
     strict = "normalize" in (provenance or {}).get("options", {})
-    return Stream(inputs, ReadOptions(**read_options_of(model, provenance), strict=strict, **options))
+    read = ReadOptions(**read_options_of(model, provenance), strict=strict, **options)
+    return Stream(inputs, read, bad_lines=bad_lines)
 
 
 def read_options_of(model: Model, provenance: dict[str, Any] | None) -> dict[str, Any]:
