@@ -1,6 +1,7 @@
 """Sphinx configuration; build the documentation with ``make docs``."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.writers.html5 import HTML5Translator
 
 from maxcosine import __version__
@@ -65,6 +67,14 @@ def write_help(app: Sphinx) -> None:
         (folder / f"{command}.txt").write_text(text.strip() + "\n")
 
 
+def check_offline(app: Sphinx, exception: Exception | None) -> None:
+    """Fail if a page loads anything from the network."""
+    loads = re.compile(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*"')
+    for page in Path(app.outdir).rglob("*.html"):
+        if found := loads.search(page.read_text(encoding="utf-8")):
+            raise ExtensionError(f"{page} needs the network: {found[0]}")
+
+
 def skip_metadata_routing(
     app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object
 ) -> bool | None:
@@ -86,6 +96,7 @@ def visit_math_block(translator: HTML5Translator, node: nodes.math_block) -> Non
 
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_help)
+    app.connect("build-finished", check_offline)
     app.connect("autodoc-skip-member", skip_metadata_routing)
     # Browsers render MathML themselves: formulas need neither a script nor the network.
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
