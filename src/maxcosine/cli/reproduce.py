@@ -91,8 +91,7 @@ def reproduce(
     from maxcosine.cli.tables import show
     from maxcosine.experiments import report as html
     from maxcosine.experiments.figures import save as save_figures
-    from maxcosine.experiments.learners import learners_of
-    from maxcosine.experiments.protocol import Protocol
+    from maxcosine.experiments.protocol import Protocol, learners_of
     from maxcosine.experiments.run import run
 
     wants_report = _can_draw(required=report is not None or figures is not None)

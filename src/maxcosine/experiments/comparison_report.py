@@ -1,4 +1,4 @@
-"""A comparison of rules on a stream as one page of HTML."""
+"""Report a comparison of rules on a stream as one HTML page."""
 
 from __future__ import annotations
 
@@ -11,44 +11,31 @@ from typing import Any
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiments.charts import (
-    ALL,
-    FEW,
-    LEGEND,
-    Figure,
-    Spec,
-    base,
-    colour,
-    curve,
-    curves,
-    height,
-    listing,
-    number,
-    rules_down,
-)
-from maxcosine.experiments.looks import named, title_of
-from maxcosine.experiments.page import Cell, Page, chooser, duration, figure_of, table
+from maxcosine.experiments import charts
+from maxcosine.experiments.charts import ALL, FEW, Figure, Spec
+from maxcosine.experiments.html_page import Cell, Page, duration, figure_html, rule_checkboxes, table_html
 from maxcosine.experiments.results import AVERAGED
+from maxcosine.experiments.rule_styles import title_of, titles_of
 
 PROGRESSIVE, TEST = "progressive", "test"
-MOST_NAMED = 20
-"""So many classes or files are told by their names."""
+MAX_NAMES = 20
+"""The number of classes or files that are listed by name."""
 OPTIONS = ("format", "bits", "exact", "normalize", "log1p")
-"""Of a stream, what is told of how it was read."""
+"""The options of a stream that the report mentions."""
 DECADES = 3
-"""Curves show so many powers of ten of examples; before that they jump."""
+"""Curves show this many powers of ten of examples; before that they are noisy."""
 
 
 @dataclass(frozen=True)
-class Circumstances:
-    """How a comparison came about."""
+class RunDetails:
+    """How a comparison was run."""
 
     data: Sequence[Mapping[str, Any]]
-    """Name and bytes of each input."""
+    """The name and the bytes of each input."""
     test_data: Sequence[Mapping[str, Any]]
-    """Of the test's inputs, if it has its own."""
+    """The same for separate test inputs."""
     held_out: int | None
-    """Every so many-th example was held out for the test."""
+    """If n, every n-th example was held out for the test."""
     options: Mapping[str, Any]
     """How the data were read: each of OPTIONS."""
     command: str
@@ -58,114 +45,94 @@ class Circumstances:
     seconds: float
 
 
-def write(found: Mapping[str, Any], how: Circumstances, path: str | Path) -> None:
-    """Write the report of a comparison, as `Comparison.as_dict` has it."""
-    files.write(path, page(found, how))
+def write(comparison: Mapping[str, Any], details: RunDetails, path: str | Path) -> None:
+    """Write the report of a comparison, given as `Comparison.as_dict` returns it."""
+    files.write(path, page(comparison, details))
 
 
-def page(found: Mapping[str, Any], how: Circumstances) -> str:
-    """The report as HTML."""
-    results = _Ranked(found)
-    drawn = [errors(results), learning(results)]
-    shown = results.rules[:FEW]
-    one_rule = len(results.rules) == 1
+def page(comparison: Mapping[str, Any], details: RunDetails) -> str:
+    """Return the report as HTML."""
+    results = ComparedRules(comparison)
+    drawn, shown = [errors(results), learning(results)], results.rules[:FEW]
+    boxes = rule_checkboxes(results.rules, shown) if len(results.rules) > 1 else ""
     return Page(
         kind="maxcosine comparison",
-        title=_sentence(f"{named(results.rules)} on {_names(how.data, most=1)}"),
-        run=_run(results, how),
-        verdict=_verdict(results),
-        numbers=_numbers(results, how),
+        title=_capitalise(f"{titles_of(results.rules)} on {_names(details.data, 1)}"),
+        method=_method(results, details),
+        summary=_summary(results),
+        numbers=_key_numbers(results, details),
         figures=drawn,
-        laid_out="\n".join(
-            [figure_of(drawn[0]), "" if one_rule else chooser(results.rules, shown), figure_of(drawn[1])]
-        ),
+        figures_html="\n".join([figure_html(drawn[0]), boxes, figure_html(drawn[1])]),
         shown=shown,
         tables=[_table(results)],
-        again="The same command on the same data finds the same counts, to the last; only times differ.",
-        command=how.command,
-        facts=_facts(results, how),
+        repeat="The same command on the same data gives exactly the same counts; only times differ.",
+        command=details.command,
+        facts=_facts(results, details),
     ).html()
 
 
-class _Ranked:
-    """What was found, by rule, the best first."""
+class ComparedRules:
+    """The outcome of a comparison by rule, the best rule first."""
 
-    def __init__(self, found: Mapping[str, Any]) -> None:
-        self.examples: int = found["examples"]
-        self.test_examples: int = found["test_examples"]
-        self.classes: list[str] = found["classes"]
-        self.features: int = found["features"]
-        self.marks = np.array(found["marks"])
-        self._rows = {(AVERAGED if row["average"] else "") + row["rule"]: row for row in found["rules"]}
+    def __init__(self, comparison: Mapping[str, Any]) -> None:
+        self.examples: int = comparison["examples"]
+        self.test_examples: int = comparison["test_examples"]
+        self.classes: list[str] = comparison["classes"]
+        self.features: int = comparison["features"]
+        self.marks = np.array(comparison["marks"])
+        self._rows = {(AVERAGED if row["average"] else "") + row["rule"]: row for row in comparison["rules"]}
         self.rules = list(self._rows)
+        self.kinds = [PROGRESSIVE, TEST] if self.test_examples else [PROGRESSIVE]
+        self.ranked_by = self.kinds[-1]
 
     def column(self, name: str) -> dict[str, Any]:
+        """Return one value of every rule."""
         return {rule: row[name] for rule, row in self._rows.items()}
 
     def errors(self, kind: str) -> dict[str, float]:
-        """In percent."""
+        """Return an error of every rule, in percent."""
         return {rule: 100.0 * error for rule, error in self.column(f"{kind}_error").items()}
 
-    @property
-    def kinds(self) -> list[str]:
-        return [PROGRESSIVE, TEST] if self.test_examples else [PROGRESSIVE]
 
-    @property
-    def judged_by(self) -> str:
-        """The error that rules are ranked by."""
-        return self.kinds[-1]
-
-    @property
-    def judged(self) -> int:
-        """Examples that this error is of."""
-        return self.test_examples or self.examples
+# --- words and numbers -----------------------------------------------------------------------
 
 
-# --- words and numbers -------------------------------------------------------------------------
-
-
-def _run(results: _Ranked, how: Circumstances) -> str:
+def _method(results: ComparedRules, details: RunDetails) -> str:
     text = (
-        f"Every rule learns the same {results.examples:,} examples in the same order, in one pass, and "
-        "predicts each of them before it learns it: the progressive error counts these mistakes."
+        f"All rules learn from the same {results.examples:,} examples in the same order, in one pass. Each "
+        "example is predicted before it is learnt: the progressive error counts these mistakes."
     )
     if any(rule.startswith(AVERAGED) for rule in results.rules):
-        text += " They are those of the last hypothesis; the mean of all hypotheses is what is tested."
+        text += " The last hypothesis makes these predictions; the test uses the mean of all hypotheses."
     if not results.test_examples:
         return text
-    which = f"one in {how.held_out}, which was held out" if how.held_out else _names(how.test_data, 3)
-    return f"{text} Then it is tested on {results.test_examples:,} examples: {which}."
+    source = f"one in {details.held_out}, held out" if details.held_out else _names(details.test_data, 3)
+    return f"{text} Then the rules are tested on {results.test_examples:,} examples: {source}."
 
 
-def _verdict(results: _Ranked) -> Iterable[str]:
-    error = results.errors(results.judged_by)
+def _summary(results: ComparedRules) -> Iterable[str]:
+    error, kind = results.errors(results.ranked_by), results.ranked_by
     best, *others = results.rules
-    lowest = [rule for rule in results.rules if error[rule] == error[best]]
-    if not others:
-        text = f"{title_of(best)} has a {results.judged_by} error of {_percent(error[best])}."
-    elif len(lowest) > 1:
-        text = f"{named(lowest)} share the lowest {results.judged_by} error, {_percent(error[best])}."
-    else:
+    text = f"{title_of(best)} has a {kind} error of {_percent(error[best])}."
+    if others:
         text = (
-            f"{title_of(best)} has the lowest {results.judged_by} error, {_percent(error[best])}, before "
+            f"{title_of(best)} has the lowest {kind} error, {_percent(error[best])}, followed by "
             f"{title_of(others[0])} with {_percent(error[others[0]])}."
         )
     if len(others) > 1:
         text += f" The highest is that of {title_of(others[-1])}, {_percent(error[others[-1]])}."
-    yield _sentence(text)
-    chance = _two_deviations(error[best], results.judged)
-    near = sum(error[rule] - error[best] <= chance for rule in others)
-    text = (
-        f"By chance alone, an error counted on {results.judged:,} examples is off by up to {chance:.2g} "
-        "points, 19 times in 20"
-    )
+    yield _capitalise(text)
+    n = results.test_examples or results.examples
+    chance = _error_margin(error[best], n)
+    text = f"An error counted on {n:,} examples is accurate to {chance:.2g} points, in 19 cases out of 20"
     if len(others) > 1:
-        text += f"; {near or 'none'} of the {len(others)} other rules came that near to the lowest"
+        near = sum(error[rule] - error[best] <= chance for rule in others)
+        text += f"; {near or 'none'} of the {len(others)} other rules came that close to the lowest"
     yield f"{text}."
 
 
-def _two_deviations(percent: float, n: int) -> float:
-    """How far a share that is counted on n examples may be off, 19 times in 20."""
+def _error_margin(percent: float, n: int) -> float:
+    """Return half the width of the 95 % interval of a percentage counted on n examples."""
     share = percent / 100.0
     return 196.0 * math.sqrt(share * (1.0 - share) / n)
 
@@ -174,38 +141,38 @@ def _percent(value: float) -> str:
     return f"{value:.2f}\N{NO-BREAK SPACE}%"
 
 
-def _sentence(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _numbers(results: _Ranked, how: Circumstances) -> Iterable[tuple[str, str, str]]:
+def _key_numbers(results: ComparedRules, details: RunDetails) -> Iterable[tuple[str, str, str]]:
     for kind in reversed(results.kinds):
         error = results.errors(kind)
         best = min(error, key=error.__getitem__)
-        yield f"Lowest {kind} error", f"{_percent(error[best])}", title_of(best)
+        yield f"Lowest {kind} error", _percent(error[best]), title_of(best)
     yield "Examples", f"{results.examples:,}", f"{results.features:,} features"
-    yield "Classes", f"{len(results.classes):,}", _some(results.classes, 3)
-    yield "Rules", f"{len(results.rules)}", f"in {duration(how.seconds)}"
+    yield "Classes", f"{len(results.classes):,}", _first(results.classes, 3)
+    yield "Rules", f"{len(results.rules)}", f"in {duration(details.seconds)}"
 
 
-def _facts(results: _Ranked, how: Circumstances) -> Iterable[tuple[str, str]]:
-    yield "Data", _names(how.data, MOST_NAMED, sizes=True)
-    if how.test_data:
-        yield "Test", _names(how.test_data, MOST_NAMED, sizes=True)
-    yield "Read as", ", ".join(_reading(how.options))
+def _facts(results: ComparedRules, details: RunDetails) -> Iterable[tuple[str, str]]:
+    yield "Data", _names(details.data, MAX_NAMES, sizes=True)
+    if details.test_data:
+        yield "Test", _names(details.test_data, MAX_NAMES, sizes=True)
+    yield "Read as", ", ".join(_reading(details.options))
     yield "Examples", f"{results.examples:,} to learn, {results.test_examples:,} to test"
     yield "Features", f"{results.features:,}"
-    yield "Classes", f"{len(results.classes):,}: {_some(results.classes, MOST_NAMED)}"
+    yield "Classes", f"{len(results.classes):,}: {_first(results.classes, MAX_NAMES)}"
     yield "Rules", ", ".join(title_of(rule) for rule in results.rules)
-    yield "Versions", ", ".join(f"{what} {value}" for what, value in how.versions.items())
-    yield "Machine", how.processor
-    yield "Started", how.started
+    yield "Versions", ", ".join(f"{name} {value}" for name, value in details.versions.items())
+    yield "Machine", details.processor
+    yield "Started", details.started
 
 
 def _reading(options: Mapping[str, Any]) -> Iterable[str]:
     yield f"{options['format']} text"
     if options["exact"]:
-        yield "features by their own id or name"
+        yield "features by id or name"
     else:
         yield f"features hashed to {options['bits']} bits" if options["bits"] else "features by column number"
     if options["log1p"]:
@@ -214,138 +181,112 @@ def _reading(options: Mapping[str, Any]) -> Iterable[str]:
         yield "examples scaled to length 1"
 
 
-def _names(data: Sequence[Mapping[str, Any]], most: int, *, sizes: bool = False) -> str:
-    return _some([_named(one, sizes) for one in data], most)
+def _names(data: Sequence[Mapping[str, Any]], count: int, *, sizes: bool = False) -> str:
+    names = []
+    for one in data:
+        size = f" ({one['bytes']:,} bytes)" if sizes and one["bytes"] is not None else ""
+        names.append(f"{one['name']}{size}")
+    return _first(names, count)
 
 
-def _named(data: Mapping[str, Any], size: bool) -> str:
-    return f"{data['name']} ({data['bytes']:,} bytes)" if size and data["bytes"] is not None else data["name"]
+def _first(words: Sequence[str], count: int) -> str:
+    more = len(words) - count
+    return ", ".join(words[:count]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _some(words: Sequence[str], most: int) -> str:
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more:,} more" if more > 0 else "")
+# --- figures ---------------------------------------------------------------------------------
 
 
-# --- figures -----------------------------------------------------------------------------------
-
-
-def errors(results: _Ranked) -> Figure:
-    """Progressive and test error of each rule, the best on top."""
+def errors(results: ComparedRules) -> Figure:
+    """Draw the progressive and the test error of each rule, the best rule on top."""
     tested = TEST in results.kinds
     rows: list[Spec] = [
         {"rule": title_of(rule), "index": ALL, "kind": kind, "error": round(error, 4)}
         for kind in results.kinds
         for rule, error in results.errors(kind).items()
     ]
-    encoding = {
-        "x": number("error", "error in %", scale={"zero": False, "padding": 14}, axis={"tickCount": 7}),
-        "y": rules_down(results.rules, results.rules[0]),
-    }
-    grey_legend = {**LEGEND, "symbolStrokeColor": "#888888", "symbolFillColor": "#888888"}
+    grey = "#888888"
+    legend = {**charts.LEGEND, "symbolStrokeColor": grey, "symbolFillColor": grey} if tested else None
     shapes = {"domain": results.kinds, "range": ["circle", "diamond"][: len(results.kinds)]}
     points = {
-        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        "mark": charts.POINT,
         "encoding": {
-            "color": colour(results.rules, None),
-            "shape": {
-                "field": "kind",
-                "type": "nominal",
-                "scale": shapes,
-                "legend": grey_legend if tested else None,
-            },
-            "tooltip": [
-                {"field": "rule", "title": "rule"},
-                {"field": "kind", "title": "error"},
-                {"field": "error", "title": "in %", "format": ".3f"},
-            ],
+            "color": charts.colour(results.rules, None),
+            "shape": {"field": "kind", "type": "nominal", "scale": shapes, "legend": legend},
+            "tooltip": charts.tooltip(rule="", kind="", error=".3f"),
         },
     }
-    between = {
+    lines = {
         "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.5},
-        "encoding": {"detail": {"field": "rule"}, "color": colour(results.rules, None)},
+        "encoding": {"detail": {"field": "rule"}, "color": charts.colour(results.rules, None)},
     }
-    spec = base(rows, results.rules) | {
-        "height": height(len(results.rules)),
-        "encoding": encoding,
-        "layer": [between, points] if tested else [points],
+    x = charts.number("error", "error in %", scale={"zero": False, "padding": 14}, axis={"tickCount": 7})
+    spec = charts.base(rows, results.rules) | {
+        "height": charts.height(len(results.rules)),
+        "encoding": {"x": x, "y": charts.rule_rows(results.rules, results.rules[0])},
+        "layer": [lines, points] if tested else [points],
     }
-    caption = "Further left is better; the axis need not begin at zero."
+    caption = "Further left is better; the axis need not start at zero."
     if tested:
-        caption += (
-            " Circles are progressive errors, of a rule still learning; diamonds are those of the test."
-        )
-    told = "; ".join(f"{kind} error in %: {listing(results.errors(kind))}" for kind in results.kinds)
+        caption += " Circles are progressive errors, made while learning; diamonds are test errors."
+    alt = "; ".join(f"{kind} error in %: {charts.describe(results.errors(kind))}" for kind in results.kinds)
     title = "Progressive error and test error" if tested else "Progressive error"
-    return Figure("errors", title, caption, {ALL: f"{told}."}, spec)
+    return Figure("errors", title, caption, {ALL: f"{alt}."}, spec)
 
 
-def learning(results: _Ranked) -> Figure:
-    """The progressive error so far, against examples."""
-    begun = results.marks >= results.examples / 10**DECADES
-    marks = results.marks[begun]
-    wrong = results.column("progressive_mistakes")
-    rows = [curve(rule, marks, 100.0 * np.array(wrong[rule])[begun] / marks) for rule in results.rules]
-    title, y_title = "Progressive error while learning", "mistakes in 100 examples so far"
-    spec = curves(rows, results.rules, results.rules[:FEW], marks, y_title, log_examples=True, from_zero=True)
-    last = {rule: error for rule, error in results.errors(PROGRESSIVE).items() if rule in results.rules[:FEW]}
+def learning(results: ComparedRules) -> Figure:
+    """Draw the progressive error so far against the examples."""
+    drawn = results.marks >= results.examples / 10**DECADES
+    marks, shown = results.marks[drawn], results.rules[:FEW]
+    mistakes = results.column("progressive_mistakes")
+    shares = {rule: 100.0 * np.array(mistakes[rule])[drawn] / marks for rule in results.rules}
+    rows = [charts.curve_row(rule, marks, share) for rule, share in shares.items()]
+    y = charts.number("value", "mistakes in 100 examples so far", axis={"tickCount": 5}, scale={"zero": True})
+    last = {rule: error for rule, error in results.errors(PROGRESSIVE).items() if rule in shown}
+    title = "Progressive error while learning"
     return Figure(
         "learning",
         title,
-        "How many of a hundred examples so far were predicted wrongly, each before it was learnt: a curve "
-        "that still falls at its end has more to learn. The axis of examples is logarithmic.",
-        {ALL: f"{title}, after {results.examples:,} examples: {listing(last)}."},
-        spec,
+        "The share of the examples so far that were predicted wrongly, each before it was learnt. A curve "
+        "that still falls at its end would improve with more examples. The axis of examples is logarithmic.",
+        {ALL: f"{title}, after {results.examples:,} examples: {charts.describe(last)}."},
+        charts.curve_chart(rows, results.rules, shown, charts.examples_axis(log=True), y),
     )
 
 
-# --- table -------------------------------------------------------------------------------------
+# --- table -----------------------------------------------------------------------------------
 
 
-def _table(results: _Ranked) -> str:
-    rows = []
-    lowest = {kind: min(results.errors(kind).values()) for kind in results.kinds}
+def _table(results: ComparedRules) -> str:
     errors_of = {kind: results.errors(kind) for kind in results.kinds}
     updates, seconds = results.column("updates"), results.column("seconds")
     bounds, ceilings = results.column("bounds"), results.column("margin_ceilings")
+    rows = []
     for rule in results.rules:
+        bound = max((one for one in bounds[rule] if one is not None), default=None)
+        ceiling = min((one for one in ceilings[rule] if one is not None), default=None)
         rows.append(
             [
-                Cell(title_of(rule), title_of(rule)),
+                Cell.of(title_of(rule)),
                 *(
-                    Cell(f"{error[rule]:.3f} %", error[rule], best=error[rule] == lowest[kind])
-                    for kind, error in errors_of.items()
+                    Cell(f"{error[rule]:.3f} %", error[rule], best=error[rule] == min(error.values()))
+                    for error in errors_of.values()
                 ),
                 Cell(f"{updates[rule]:,}", updates[rule]),
-                _proven(max(_known(bounds[rule]), default=None), 0.0),
-                _proven(min(_known(ceilings[rule]), default=None), math.inf),
+                Cell("-", 0.0) if bound is None else Cell(f"{bound:.4g}", bound),
+                Cell("-", math.inf) if ceiling is None else Cell(f"{ceiling:.4g}", ceiling),
                 Cell(f"{seconds[rule]:.2f}", seconds[rule]),
             ]
         )
-    several = (
-        " Of the scores of several classes, the one that proves most." if len(results.classes) > 2 else ""
-    )
-    return table(
+    several = len(results.classes) > 2
+    columns = ("updates", "bound", "margin ceiling", "seconds")
+    return table_html(
         "The rules",
-        "The lowest errors are bold. Times the margin of any separator of the examples, the bound is a "
-        "proven lower bound on the cosine between that separator and the hypothesis; no hyperplane separates "
-        f"the examples with a margin above the ceiling.{several} Seconds are those of learning alone, "
-        "compiling included if a rule is new to the machine.",
-        [
-            "rule",
-            *(f"{kind} error" for kind in results.kinds),
-            "updates",
-            "bound",
-            "margin ceiling",
-            "seconds",
-        ],
+        "The lowest errors are bold. The bound times the margin of any separator of the examples is a proven "
+        "lower bound on the cosine between that separator and the hypothesis. No hyperplane separates the "
+        "examples with a margin above the ceiling. "
+        + ("With several classes, these are the values of the class with the strongest proof. " * several)
+        + "Seconds are the time spent learning.",
+        ["rule", *(f"{kind} error" for kind in results.kinds), *columns],
         rows,
     )
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
-def _proven(value: float | None, nothing: float) -> Cell:
-    return Cell("-", nothing) if value is None else Cell(f"{value:.4g}", value)

@@ -1,5 +1,5 @@
 
-// The bundle before this has names of its own at the top level; ours are kept apart from them.
+// The function keeps these names apart from the global names of the Vega bundle.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -29,7 +29,7 @@
     const { spec } = figures[name];
     const chart = document.getElementById(`chart-${name}`);
     views.get(name)?.finalize();
-    chart.style.minWidth = `${spec.usermeta?.least_width ?? 0}px`;
+    chart.style.minWidth = `${spec.usermeta?.min_width ?? 0}px`;
     const narrow = chart.clientWidth < 420;
     const result = await vegaEmbed(chart, {
       ...spec,
@@ -40,7 +40,7 @@
       mode: "vega-lite",
       renderer: "svg",
       actions: false,
-      ast: true, // expressions are interpreted, so that the page can forbid eval
+      ast: true, // interpret expressions, because the page forbids eval
       config: theme(),
       tooltip: { theme: dark.matches ? "dark" : "light" },
     });
@@ -85,7 +85,7 @@
     for (const other of heading.parentNode.children) other.removeAttribute("aria-sort");
     heading.setAttribute("aria-sort", ascending ? "ascending" : "descending");
     const key = (row) => row.cells[heading.cellIndex].dataset.value;
-    const compare = (a, b) => a - b || a.localeCompare(b); // words are not numbers: their difference is NaN
+    const compare = (a, b) => a - b || a.localeCompare(b); // text is not numeric: the difference is NaN
     const body = heading.closest("table").tBodies[0];
     const rows = [...body.rows].sort((a, b) => compare(key(a), key(b)) * (ascending ? 1 : -1));
     body.append(...rows);
@@ -101,7 +101,7 @@
       await navigator.clipboard.writeText(command.textContent);
       copy.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(command); // to be copied by hand
+      getSelection().selectAllChildren(command); // for the reader to copy
       copy.textContent = "Selected";
     }
     setTimeout(() => { copy.textContent = "Copy"; }, 2000);
@@ -110,7 +110,7 @@
   root.classList.add("scripted");
   dark.addEventListener("change", drawAll);
   drawAll().catch((error) => {
-    root.classList.remove("scripted"); // back to the figures as they are printed
+    root.classList.remove("scripted"); // show the static images instead
     throw error;
   });
 })();

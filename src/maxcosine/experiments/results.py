@@ -1,6 +1,6 @@
-"""What an experiment found: every single count, and what it takes to find them again.
+"""The results of an experiment: every count, and everything needed to repeat the experiment.
 
-A results file is one JSON object; `docs/results.md` is made from such files.
+A results file is one JSON object; `docs/results.md` is generated from such files.
 """
 
 from __future__ import annotations
@@ -18,53 +18,55 @@ from maxcosine import files
 
 FORMAT = "maxcosine experiment 1"
 AVERAGED = "avg_"
-"""What the name of a rule begins with whose hypotheses are averaged."""
+"""Prefix of the name of an averaged rule."""
+CURVES = ("mistakes", "bound", "margin_ceiling", "cosine")
+"""Recorded while a rule learns: mistakes so far, bound, ceiling, and cosine to the final hypothesis."""
 
 
 class BadResults(ValueError):
-    """A file that is no results file, or one of another experiment."""
+    """A file holds no results, or those of a different experiment."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One rule learns one label against the rest in one order of the training examples."""
+    """One rule learns one label against the rest, in one order of the training examples."""
 
     rule: str
     label: int
     permutation: int
     test_mistakes: int
     train_mistakes: int
-    """Mistakes made while learning: predict, then learn."""
+    """Mistakes made while learning: each example is predicted, then learnt."""
     updates: int
     bound: float
     """Lambda / norm(w) of the hypothesis that is tested."""
     margin_ceiling: float | None
-    """No hyperplane through the origin separates the training examples with a larger margin; None if nothing
-    is proven."""
+    """No hyperplane through the origin separates the training examples with a larger margin, if not None."""
     seconds: float
-    """Its share of the time: rules that are compared learn side by side."""
+    """An equal share of the time, because rules learn side by side."""
 
 
-CURVES = ("mistakes", "bound", "margin_ceiling", "cosine")
-"""What is followed while a rule learns: mistakes so far, what is proven, cosine to the last hypothesis."""
+Unit = dict[str, Any]
+"""All runs with one label and one permutation, as JSON has them: label, permutation, runs, and curves, which
+has for each rule each of CURVES after every bucket."""
 
 
 @dataclass
 class Results:
-    """All runs of an experiment, in the order of labels, permutations and rules."""
+    """All runs of an experiment, ordered by label, permutation and rule."""
 
     dataset: dict[str, Any]
     """name, title, train, test, features, labels (names), sha256, source."""
     protocol: dict[str, Any]
     """rules, permutations, buckets, bucket_size, seed."""
-    runs: list[Run] = field(default_factory=list)
-    curves: dict[str, Any] = field(default_factory=dict)
-    """examples: how many had come; rules: for each rule and label, the mean of each of CURVES."""
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     command: str = ""
     started: str = ""
     seconds: float = 0.0
+    curves: dict[str, Any] = field(default_factory=dict)
+    """examples: the number learnt after each bucket; rules: by rule and label, the mean of each of CURVES."""
+    runs: list[Run] = field(default_factory=list)
 
     @property
     def rules(self) -> list[str]:
@@ -74,96 +76,88 @@ class Results:
     def labels(self) -> list[str]:
         return list(self.dataset["labels"])
 
+    @property
+    def permutations(self) -> int:
+        return int(self.protocol["permutations"])
+
+    @property
+    def title(self) -> str:
+        """The title of the data set."""
+        return str(self.dataset.get("title", self.dataset["name"]))
+
     def counts(self, name: str = "test_mistakes") -> dict[str, np.ndarray]:
-        """One number of every run: for each rule an array of shape (labels, permutations)."""
-        shape = len(self.labels), self.protocol["permutations"]
-        found = {rule: np.full(shape, np.nan) for rule in self.rules}
+        """Return one number of every run: for each rule an array of shape (labels, permutations)."""
+        found = {rule: np.full((len(self.labels), self.permutations), np.nan) for rule in self.rules}
         for run in self.runs:
             found[run.rule][run.label, run.permutation] = getattr(run, name)
         return found
 
     def save(self, path: str | Path) -> None:
-        """Write the results; the file is there whole or as it was."""
+        """Write the results file in one step: a failure leaves the old file unchanged."""
         content = {"format": FORMAT, **asdict(self)}
-        content["runs"] = [asdict(run) for run in self.runs]
-        files.write(path, _pretty(content))
+        files.write(path, _to_json(content, depth=4) + "\n")  # four levels: a line for each run and curve
 
     @classmethod
     def load(cls, path: str | Path) -> Results:
-        """Read results; a file that holds none is a `BadResults`."""
+        """Read a results file; raise `BadResults` if it is not one."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise BadResults(
                 f"{path} is not a results file: {error}; give one that `reproduce` wrote"
             ) from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            found = content.get("format") if isinstance(content, dict) else type(content).__name__
-            raise BadResults(f"{path} is not a results file of the format {FORMAT!r}: found {found!r}")
+        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        if found != FORMAT:
+            raise BadResults(f"{path} is not a results file: format {found!r} instead of {FORMAT!r}")
         try:
-            known = {f.name for f in fields(cls)}
+            known = {one.name for one in fields(cls)}
             results = cls(**{name: value for name, value in content.items() if name in known})
             results.runs = [Run(**run) for run in content["runs"]]
-            results._check()
+            for name in ("name", "labels", "sha256"):
+                results.dataset[name]
+            for name in ("rules", "permutations"):
+                results.protocol[name]
         except (KeyError, TypeError) as error:
-            raise BadResults(f"{path} lacks something that results have: {error}") from None
+            raise BadResults(
+                f"{path} is an incomplete results file: {error}; run the experiment again"
+            ) from None
         return results
 
-    def _check(self) -> None:
-        for what, names in (
-            ("dataset", ("name", "labels", "sha256")),
-            ("protocol", ("rules", "permutations")),
-        ):
-            for name in names:
-                getattr(self, what)[name]
 
-
-def mean_curves(units: Iterable[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
-    """The means over permutations of the curves of units, each with its label and its rules' curves."""
-    gathered: dict[str, dict[int, list[dict[str, Any]]]] = {}
+def mean_curves(units: Iterable[Unit], examples: list[int]) -> dict[str, Any]:
+    """Average the curves of every rule and label over permutations."""
+    grouped: dict[str, dict[int, list[dict[str, Any]]]] = {}
     for unit in units:
         for rule, curves in unit["curves"].items():
-            gathered.setdefault(rule, {}).setdefault(unit["label"], []).append(curves)
+            grouped.setdefault(rule, {}).setdefault(unit["label"], []).append(curves)
     return {
         "examples": examples,
         "rules": {
             rule: {
-                str(label): {name: _mean([one[name] for one in many]) for name in CURVES}
-                for label, many in sorted(by_label.items())
+                str(label): {name: _mean([one[name] for one in of_label]) for name in CURVES}
+                for label, of_label in sorted(by_label.items())
             }
-            for rule, by_label in gathered.items()
+            for rule, by_label in grouped.items()
         },
     }
 
 
 def _mean(curves: list[list[float | None]]) -> list[float | None]:
-    """To six digits: curves are looked at, and counts are kept whole. What one lacks has no mean."""
+    """Average curves point by point, to six digits; a point that one of them lacks has no mean."""
     means = np.mean(np.array(curves, np.float64), axis=0)  # None becomes NaN
     return [None if np.isnan(value) else float(f"{value:.6g}") for value in means]
 
 
-def _pretty(content: dict[str, Any]) -> str:
-    """JSON with a line for each run, so that two files can be compared by eye and by diff."""
-    runs = ",\n".join("  " + json.dumps(run) for run in content["runs"])
-    curves = content["curves"]
-    rules = ",\n".join(
-        f"    {json.dumps(rule)}: {{\n"
-        + ",\n".join(f"      {json.dumps(label)}: {json.dumps(found)}" for label, found in by_label.items())
-        + "\n    }"
-        for rule, by_label in curves.get("rules", {}).items()
-    )
-    parts = {
-        name: json.dumps(value, ensure_ascii=False)
-        for name, value in content.items()
-        if name not in ("runs", "curves")
-    }
-    parts["curves"] = (
-        f'{{"examples": {json.dumps(curves.get("examples", []))},\n  "rules": {{\n{rules}\n  }}}}'
-    )
-    parts["runs"] = f"[\n{runs}\n ]"
-    return "{\n" + ",\n".join(f' "{name}": {value}' for name, value in parts.items()) + "\n}\n"
+def _to_json(value: Any, depth: int) -> str:
+    """Format JSON with a line for each item of dicts, and of lists of dicts, down to a depth."""
+    if depth > 0 and isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {_to_json(one, depth - 1)}" for name, one in value.items()]
+        return "{\n" + ",\n".join(parts) + "\n}"
+    if depth > 0 and isinstance(value, list) and isinstance(next(iter(value), None), dict):
+        return "[\n" + ",\n".join(_to_json(one, 0) for one in value) + "\n]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def finite(value: float) -> float | None:
-    """JSON knows no infinity: a ceiling that nothing proves is null."""
+    """Return None for infinity, which JSON cannot express."""
     return value if math.isfinite(value) else None

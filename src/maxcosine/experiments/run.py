@@ -1,24 +1,24 @@
-"""Run an experiment from beginning to end, or from where it was interrupted, and write its results."""
+"""Run an experiment, or resume an interrupted one, and write its results."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from maxcosine.experiments.journal import Journal, check_same
-from maxcosine.experiments.protocol import Laboratory, Protocol
-from maxcosine.experiments.results import BadResults, Results, Run, mean_curves
-from maxcosine.experiments.surroundings import processor, versions
+from maxcosine.experiments import partial_results
+from maxcosine.experiments.environment import processor, versions
+from maxcosine.experiments.partial_results import Identity, check_same, partial_path
+from maxcosine.experiments.protocol import Experiment, Protocol
+from maxcosine.experiments.results import BadResults, Results, Run, Unit, mean_curves
 
 if TYPE_CHECKING:
     from maxcosine.experiments.datasets import Dataset
-
-OnUnit = Callable[[dict[str, Any]], None]
 
 
 def run(
@@ -29,29 +29,58 @@ def run(
     jobs: int | None = None,
     resume: bool = False,
     command: str = "",
-    on_unit: OnUnit = lambda unit: None,
+    on_unit: Callable[[Unit], object] = lambda unit: None,
 ) -> Results:
-    """All runs of the protocol on a data set, written to `path`.
+    """Run a protocol on a data set, and write the results to `path`.
 
     Parameters
     ----------
-    data : as `datasets.load` gives it
+    data : a data set, for example from `datasets.load`
     protocol : what to run
-    path : the results file; it stays as it was until everything is finished, and what is finished by then
-        is in a journal beside it
-    jobs : how many units at a time; as many as there are processors, by default. The counts do not
-        depend on it
-    resume : go on from the journal, if there is one
-    command : what to write down as the way to find the same again
-    on_unit : called with each unit that is finished, those of the journal included
+    path : the results file. It is written when everything is finished; until then, finished units are in
+        `PATH.partial`
+    jobs : the number of threads; all processors by default. The counts do not depend on it
+    resume : whether to reuse the finished units in `PATH.partial`
+    command : the command that repeats the experiment, for the results file
+    on_unit : called with each finished unit, including those that are reused
     """
-    started, begun = datetime.now(UTC), time.perf_counter()
-    laboratory = Laboratory(data, protocol)
-    results = Results(
+    start = time.perf_counter()
+    experiment = Experiment(data, protocol)
+    jobs = jobs or os.cpu_count() or 1
+    results = _new_results(experiment, command, jobs)
+    identity = _identity(results)
+    if resume and (finished := _load_finished(path, identity)):
+        return finished
+    partial = partial_path(path)
+    old = partial_results.read_units(partial, identity) if resume else []
+    done = {(unit["label"], unit["permutation"]): unit for unit in old}
+    partial_results.write_units(partial, identity, done.values())
+    for unit in done.values():
+        on_unit(unit)
+    left = [unit for unit in experiment.units if unit not in done]
+    with open(partial, "a", encoding="utf-8") as file, closing(experiment.run(left, jobs)) as units:
+        for unit in units:
+            file.write(json.dumps(unit) + "\n")
+            file.flush()
+            done[unit["label"], unit["permutation"]] = unit
+            on_unit(unit)
+    ordered = [done[key] for key in sorted(done)]
+    results.runs = [Run(**one) for unit in ordered for one in unit["runs"]]
+    results.curves = mean_curves(ordered, experiment.examples)
+    results.seconds = time.perf_counter() - start
+    results.save(path)
+    partial.unlink()
+    return results
+
+
+def _new_results(experiment: Experiment, command: str, jobs: int) -> Results:
+    """Return results without any runs yet."""
+    data, protocol = experiment.data, experiment.protocol
+    return Results(
         dataset={
             "name": data.name,
             "title": data.title,
-            "train": laboratory.bucket_size * protocol.buckets,
+            "train": experiment.bucket_size * protocol.buckets,
             "test": len(data.X_test),
             "features": data.X_test.shape[1],
             "labels": list(data.labels),
@@ -62,53 +91,28 @@ def run(
             "rules": [learner.name for learner in protocol.learners],
             "permutations": protocol.permutations,
             "buckets": protocol.buckets,
-            "bucket_size": laboratory.bucket_size,
+            "bucket_size": experiment.bucket_size,
             "seed": protocol.seed,
         },
         versions=versions(),
+        machine={"processor": processor(), "processors": os.cpu_count(), "jobs": jobs},
         command=command,
-        started=started.isoformat(timespec="seconds"),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    jobs = jobs or os.cpu_count() or 1
-    results.machine = {"processor": processor(), "processors": os.cpu_count(), "jobs": jobs}
-    identity = {
-        "data": data.sha256,
-        "version": results.versions["maxcosine"],
-        **results.protocol,
-    }
-    if resume and (finished := _finished(path, identity)):
-        return finished
-    with Journal(path, identity) as journal:
-        done = {(unit["label"], unit["permutation"]): unit for unit in (journal.read() if resume else [])}
-        journal.start(list(done.values()))
-        for unit in done.values():
-            on_unit(unit)
-        left = [unit for unit in laboratory.units if unit not in done]
-        with closing(laboratory.run(left, jobs)) as finished_units:
-            for unit in finished_units:
-                journal.append(unit)
-                done[unit["label"], unit["permutation"]] = unit
-                on_unit(unit)
-        units = [done[unit] for unit in sorted(done)]
-        results.runs = [Run(**one) for unit in units for one in unit["runs"]]
-        results.curves = mean_curves(units, laboratory.examples)
-        results.seconds = time.perf_counter() - begun
-        results.save(path)
-    journal.remove()
-    return results
 
 
-def _finished(path: str | Path, identity: dict[str, Any]) -> Results | None:
-    """The results at `path`, if there is no journal of a later run and they are of this experiment."""
-    if not Path(path).exists() or Journal(path, identity).path.exists():
+def _identity(results: Results) -> Identity:
+    """Return what must be the same for finished units to be reused."""
+    version = results.versions.get("maxcosine")
+    return {"data": results.dataset["sha256"], "version": version, **results.protocol}
+
+
+def _load_finished(path: str | Path, identity: Identity) -> Results | None:
+    """Load the results at `path`, if they are complete and of this experiment."""
+    if not Path(path).exists() or partial_path(path).exists():
         return None
     results = Results.load(path)
-    there = {
-        "data": results.dataset["sha256"],
-        "version": results.versions.get("maxcosine"),
-        **results.protocol,
-    }
-    check_same(there, identity, str(path))
+    check_same(_identity(results), identity, path)
     if not results.runs:
-        raise BadResults(f"{path} holds no runs; leave out --resume to begin anew")
+        raise BadResults(f"{path} holds no runs; leave out --resume to start again")
     return results

@@ -1,11 +1,12 @@
-"""What the counts of an experiment say: spreads, paired differences, tests, wins and ranks.
+"""Statistics of the counts of an experiment: means, paired differences, tests, wins and ranks.
 
-Rules are compared in pairs: every rule learns from the same orders, so the difference of two counts is
-free of what the order does to both.
+All rules learn from the same orders, so they are compared in pairs: the difference of two counts does not
+contain the effect that an order has on both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,8 @@ from maxcosine.experiments.results import Results
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-ALPHA = 1.0 - CONFIDENCE
-MOST_EXACT = 300
+MAX_EXACT = 300
+"""With more differences than this, the signed-rank test uses the normal approximation."""
 
 
 @dataclass(frozen=True)
@@ -31,32 +32,31 @@ class Difference:
     high: float
     """A bootstrap interval for the mean over permutations."""
     p: float
-    """Wilcoxon's signed-rank test, two-sided, corrected after Holm for all labels and rules compared; for all
-    labels together, of all pairs, corrected for the rules compared."""
+    """Wilcoxon's signed-rank test, two-sided, with Holm's correction: over all rules and labels compared, or,
+    for the mean over all labels, over the rules compared."""
     better: int
-    """In how many pairs the rule made fewer mistakes."""
+    """The number of pairs in which the rule made fewer mistakes."""
     worse: int
     pairs: int
 
     @property
     def settled(self) -> bool:
-        """Whether the interval leaves no doubt about the sign."""
+        """Whether the interval excludes zero."""
         return self.low > 0.0 or self.high < 0.0
 
 
 def focus(results: Results) -> str:
-    """The rule that the others are compared with: the paper's, if it is among them."""
-    rules = results.rules
-    return "mcp" if "mcp" in rules else rules[-1]
+    """Return the rule that the others are compared with: the paper's, or else the last."""
+    return "mcp" if "mcp" in results.rules else results.rules[-1]
 
 
 def means(results: Results) -> dict[str, np.ndarray]:
-    """For each rule the mean test mistakes of each label."""
+    """Return for each rule the mean test mistakes on each label."""
     return {rule: counts.mean(axis=1) for rule, counts in results.counts().items()}
 
 
 def spreads(results: Results) -> dict[str, np.ndarray]:
-    """For each rule the standard deviation over permutations of the test mistakes of each label."""
+    """Return for each rule the standard deviation over permutations of its test mistakes on each label."""
     return {
         rule: counts.std(axis=1, ddof=1) if counts.shape[1] > 1 else np.zeros(len(counts))
         for rule, counts in results.counts().items()
@@ -64,7 +64,7 @@ def spreads(results: Results) -> dict[str, np.ndarray]:
 
 
 def wins(results: Results) -> dict[str, float]:
-    """On how many labels a rule has the fewest mistakes in the mean; a tie counts in parts."""
+    """Return on how many labels each rule has the lowest mean; rules that tie share the label."""
     table = np.array(list(means(results).values()))
     best = table == table.min(axis=0)
     shares = (best / best.sum(axis=0)).sum(axis=1)
@@ -72,8 +72,8 @@ def wins(results: Results) -> dict[str, float]:
 
 
 def mean_ranks(results: Results) -> dict[str, float]:
-    """The mean over labels of a rule's rank by mean mistakes: 1 is the best."""
-    from scipy import stats  # it takes a second to import
+    """Return for each rule the mean over labels of its rank by mean mistakes; 1 is best."""
+    from scipy import stats  # takes a second to import
 
     table = np.array(list(means(results).values()))
     ranks = stats.rankdata(table, axis=0).mean(axis=1)
@@ -81,14 +81,17 @@ def mean_ranks(results: Results) -> dict[str, float]:
 
 
 def differences(results: Results, rule: str) -> list[Difference]:
-    """One rule beside each of the others: label by label, and all labels together."""
+    """Compare one rule with each other rule: first label by label, then over all labels."""
     counts = results.counts()
-    others = [other for other in results.rules if other != rule]
-    by_label, overall = [], []
-    for other in others:
-        paired = counts[rule] - counts[other]
-        by_label += [(other, label, paired[label : label + 1]) for label in range(len(paired))]
-        overall.append((other, None, paired))
+    paired = {other: counts[rule] - counts[other] for other in results.rules if other != rule}
+    by_label = [(other, label, d[[label]]) for other, d in paired.items() for label in range(len(d))]
+    overall = [(other, None, d) for other, d in paired.items()]
+    return [*_compare(rule, by_label), *_compare(rule, overall)]
+
+
+def _compare(rule: str, family: Sequence[tuple[str, int | None, np.ndarray]]) -> list[Difference]:
+    """Compare a rule with others, with one correction for the whole family of tests."""
+    p_values = holm([signed_rank(paired.ravel()) for _, _, paired in family])
     return [
         Difference(
             rule,
@@ -97,60 +100,59 @@ def differences(results: Results, rule: str) -> list[Difference]:
             float(paired.mean()),
             *interval(paired),
             p,
-            int(np.sum(paired < 0)),
-            int(np.sum(paired > 0)),
-            paired.size,
+            better=int(np.sum(paired < 0)),
+            worse=int(np.sum(paired > 0)),
+            pairs=paired.size,
         )
-        for family in (by_label, overall)
-        for (other, label, paired), p in zip(
-            family, holm([signed_rank(paired.ravel()) for _, _, paired in family]), strict=True
-        )
+        for (other, label, paired), p in zip(family, p_values, strict=True)
     ]
 
 
 def interval(paired: np.ndarray) -> tuple[float, float]:
-    """A bootstrap interval for the mean of differences of shape (labels, permutations).
+    """Return a bootstrap interval for the mean of differences of shape (labels, permutations).
 
-    Permutations are drawn anew within each label. The draws are the same every time: an interval is a
-    function of the counts.
+    Permutations are resampled within each label. The seed is fixed: the same counts give the same interval.
     """
     n_labels, n = paired.shape
     random = np.random.default_rng(0)
     totals = np.zeros(RESAMPLES)
     for of_label in paired:
         totals += of_label[random.integers(0, n, (RESAMPLES, n))].mean(axis=1)
-    low, high = np.quantile(totals / n_labels, [ALPHA / 2.0, 1.0 - ALPHA / 2.0])
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low, high = np.quantile(totals / n_labels, [tail, 1.0 - tail])
     return float(low), float(high)
 
 
 def signed_rank(differences: np.ndarray) -> float:
-    """The p-value of Wilcoxon's signed-rank test, two-sided; 1 if nothing differs.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; 1 if all differences are zero.
 
-    Exact, ties included, for up to MOST_EXACT differences; by the normal distribution for more. The chance of
-    each sum of ranks is added up rank by rank: each is counted or not, with one chance in two.
+    Up to MAX_EXACT differences the test is exact, ties included: under the null hypothesis each rank enters
+    the sum with probability 1/2, so the distribution of the sum is built up rank by rank.
     """
     from scipy import stats
 
-    differing = differences[differences != 0.0]
-    if not len(differing):
+    nonzero = differences[differences != 0.0]
+    if not len(nonzero):
         return 1.0
-    if len(differing) > MOST_EXACT:
-        return float(stats.wilcoxon(differing, method="asymptotic").pvalue)
-    ranks = (2.0 * stats.rankdata(np.abs(differing))).astype(np.int64)  # ties have half ranks
+    if len(nonzero) > MAX_EXACT:
+        return float(stats.wilcoxon(nonzero, method="asymptotic").pvalue)
+    ranks = (2.0 * stats.rankdata(np.abs(nonzero))).astype(np.int64)  # twice the ranks: ties have halves
     chances = np.zeros(ranks.sum() + 1)
     chances[0] = 1.0
     for rank in ranks:
-        counted = np.zeros_like(chances)
-        counted[rank:] = chances[:-rank]
-        chances = (chances + counted) / 2.0
-    found = ranks[differing > 0.0].sum()
-    tail = min(chances[: found + 1].sum(), chances[found:].sum())
+        shifted = np.zeros_like(chances)
+        shifted[rank:] = chances[:-rank]
+        chances = (chances + shifted) / 2.0
+    total = ranks[nonzero > 0.0].sum()
+    tail = min(chances[: total + 1].sum(), chances[total:].sum())
     return float(min(1.0, 2.0 * tail))
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979): the k-th smallest of m times m - k + 1, and never less
-    than the one before."""
+    """Correct p-values for multiple tests (Holm 1979).
+
+    The k-th smallest of m is multiplied by m - k + 1, and is not less than the corrected one before it.
+    """
     order = np.argsort(p_values)
     steps = np.asarray(p_values)[order] * np.arange(len(p_values), 0, -1)
     corrected = np.empty(len(p_values))

@@ -1,7 +1,7 @@
-"""One page of HTML, to be read anywhere: everything is inside, and nothing is asked for.
+"""A report as one HTML file that contains everything it needs and makes no requests.
 
-Figures are there twice: as pictures, for paper and for readers without scripts, and as specifications, which
-scripts draw in the colours of the reader's choice.
+Each figure is in it twice: as an image, for printing and for readers without scripts, and as a specification
+that a script draws in the reader's colour scheme.
 """
 
 from __future__ import annotations
@@ -16,48 +16,44 @@ from importlib.resources import files as resources
 from string import Template
 
 from maxcosine.experiments.charts import ALL, Figure, renderer
-from maxcosine.experiments.looks import colour_of, title_of
+from maxcosine.experiments.rule_styles import colour_of, title_of
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says, in its order."""
+    """The content of a report, in the order of the page."""
 
     kind: str
     title: str
-    run: str
-    """What was done."""
-    verdict: Iterable[str]
-    """What came out, in paragraphs."""
+    method: str
+    """How the numbers were obtained."""
+    summary: Iterable[str]
+    """The outcome, in paragraphs."""
     numbers: Iterable[tuple[str, str, str]]
-    """Name, value and detail of what matters most."""
+    """The name, value and detail of each key number."""
     figures: Sequence[Figure]
-    laid_out: str
-    """The figures, as HTML."""
+    figures_html: str
     shown: Iterable[str]
-    """Rules whose curves are drawn at first."""
+    """The rules whose curves are drawn at first."""
     tables: Iterable[str]
-    again: str
-    """What the command finds."""
+    repeat: str
+    """What the command reproduces."""
     command: str
     facts: Iterable[tuple[str, str]]
-    """All that it takes to find the same again."""
+    """What else is needed to reproduce the report."""
 
     def html(self) -> str:
-        """The page as one text."""
-        vega, script = _for_script(renderer().javascript_bundle()), _part("page.js")
-        return Template(_part("page.html")).substitute(
-            policy=escape(_policy(vega, script)),
-            kind=escape(self.kind),
-            title=escape(self.title),
-            style=_part("page.css"),
-            run=escape(self.run),
-            verdict="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.verdict),
-            numbers="\n".join(_number(*number) for number in self.numbers),
-            figures=self.laid_out,
+        """Return the page."""
+        vega, script = _escape_script(renderer().javascript_bundle()), _resource("page.js")
+        plain = {"kind": self.kind, "title": self.title, "method": self.method, "repeat": self.repeat}
+        return Template(_resource("page.html")).substitute(
+            {name: escape(text) for name, text in {**plain, "command": self.command}.items()},
+            policy=escape(_content_policy(vega, script)),
+            style=_resource("page.css"),
+            summary="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.summary),
+            numbers="\n".join(_key_number(*number) for number in self.numbers),
+            figures=self.figures_html,
             tables="\n".join(self.tables),
-            again=escape(self.again),
-            command=escape(self.command),
             facts="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in self.facts),
             data=self._data(),
             vega=vega,
@@ -65,24 +61,22 @@ class Page:
         )
 
     def _data(self) -> str:
+        """Return the figures as JSON for the script."""
         content = {
             "figures": {figure.name: {"spec": figure.spec, "alt": figure.alt} for figure in self.figures},
             "label": ALL,
             "shown": [title_of(rule) for rule in self.shown],
         }
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.replace("<", "\\u003c")  # nothing in it is a tag, whatever a label is called
+        return text.replace("<", "\\u003c")  # so that a label cannot contain a tag
 
 
-def _part(name: str) -> str:
+def _resource(name: str) -> str:
     return resources(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-# --- what a page is allowed ------------------------------------------------------------------
-
-
-def _policy(*scripts: str) -> str:
-    """No request of any kind, and no script but these."""
+def _content_policy(*scripts: str) -> str:
+    """Return a Content-Security-Policy that forbids all requests and all other scripts."""
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return (
@@ -91,15 +85,15 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def _for_script(code: str) -> str:
-    """JavaScript that does not end its element."""
+def _escape_script(code: str) -> str:
+    """Escape what would end a script element."""
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 # --- parts of a page -------------------------------------------------------------------------
 
 
-def _number(name: str, value: str, detail: str) -> str:
+def _key_number(name: str, value: str, detail: str) -> str:
     return (
         f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>'
         f'<dd class="detail">{escape(detail)}</dd></div>'
@@ -107,24 +101,25 @@ def _number(name: str, value: str, detail: str) -> str:
 
 
 def duration(seconds: float) -> str:
+    """Format a duration in seconds or minutes."""
     return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
 
 
-def figure_of(figure: Figure, select: str = "") -> str:
-    """A figure under its title, with what there is to choose beside that."""
-    picture = base64.b64encode(renderer().vegalite_to_svg(figure.spec).encode()).decode()
+def figure_html(figure: Figure, select: str = "") -> str:
+    """Return a figure with its title and caption; `select` is shown beside the title."""
+    image = base64.b64encode(renderer().vegalite_to_svg(figure.spec).encode()).decode()
     return f"""<figure>
 <div class="top"><h3>{escape(figure.title)}</h3>{select}</div>
 <figcaption>{escape(figure.caption)}</figcaption>
 <div class="box">
-<img class="static" alt="{escape(figure.alt[ALL])}" src="data:image/svg+xml;base64,{picture}">
+<img class="static" alt="{escape(figure.alt[ALL])}" src="data:image/svg+xml;base64,{image}">
 <div class="chart" id="chart-{figure.name}"></div>
 </div>
 </figure>"""
 
 
-def chooser(rules: Iterable[str], shown: Sequence[str]) -> str:
-    """Which rules' curves to draw."""
+def rule_checkboxes(rules: Iterable[str], shown: Sequence[str]) -> str:
+    """Return checkboxes for the rules whose curves are drawn."""
     boxes = []
     for rule in rules:
         title, checked = escape(title_of(rule)), " checked" if rule in shown else ""
@@ -137,12 +132,17 @@ def chooser(rules: Iterable[str], shown: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is read, and what is sorted by."""
+    """A cell of a table: its text, and the value that it is sorted by."""
 
     text: str
     value: float | str
     detail: str = ""
     best: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> Cell:
+        """Return a cell that is sorted by its text."""
+        return cls(text, text)
 
     def html(self, tag: str = "td") -> str:
         scope = ' scope="row"' if tag == "th" else ""
@@ -153,15 +153,13 @@ class Cell:
         )
 
 
-def table(
-    title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], foot: Sequence[Cell] = ()
-) -> str:
-    """A table that can be sorted by each of its columns; what is at its foot stays there."""
-    head = "".join(
-        f'<th scope="col"><button type="button">{escape(column)}</button></th>' for column in columns
-    )
-    body = "\n".join(_table_row(row) for row in rows)
-    below = f"<tfoot>{_table_row(foot)}</tfoot>" if foot else ""
+Row = Sequence[Cell]
+
+
+def table_html(title: str, note: str, columns: Sequence[str], rows: Iterable[Row], foot: Row = ()) -> str:
+    """Return a table that can be sorted by each column; the foot stays at the bottom."""
+    head = "".join(f'<th scope="col"><button type="button">{escape(name)}</button></th>' for name in columns)
+    body = "\n".join(_row_html(row) for row in rows)
     return f"""<h3>{escape(title)}</h3>
 <p class="note">{escape(note)}</p>
 <div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}">
@@ -169,11 +167,11 @@ def table(
 <thead><tr>{head}</tr></thead>
 <tbody>
 {body}
-</tbody>{below}
+</tbody>{f"<tfoot>{_row_html(foot)}</tfoot>" if foot else ""}
 </table>
 </div>"""
 
 
-def _table_row(cells: Sequence[Cell]) -> str:
+def _row_html(cells: Row) -> str:
     first, *others = cells
     return f"<tr>{first.html('th')}{''.join(cell.html() for cell in others)}</tr>"

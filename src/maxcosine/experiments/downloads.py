@@ -1,0 +1,74 @@
+"""Download files over HTTP, and read files in archives."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import tarfile
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+
+from maxcosine.experiments.idx import MAX_BYTES
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with a file's name, the bytes received so far, and the total if the server states it."""
+
+TIMEOUT_SECONDS = 5.0  # to connect, and between two chunks: a machine without network must not wait long
+CHUNK_BYTES = 1 << 17
+
+
+class DownloadError(Exception):
+    """A file could not be downloaded; another source may have it."""
+
+
+def download(url: str, progress: Progress) -> bytes:
+    """Return the content of a URL."""
+    name = url.rpartition("/")[2]
+    request = urllib.request.Request(url, headers={"User-Agent": "maxcosine"})
+    content = bytearray()
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+            length = response.headers.get("Content-Length", "")
+            total = int(length) if length.isdecimal() else None
+            progress(name, 0, total)
+            while chunk := response.read(CHUNK_BYTES):
+                content += chunk
+                progress(name, len(content), total)
+                if len(content) > MAX_BYTES:
+                    raise DownloadError(f"{name} has more than {MAX_BYTES:,} bytes: it is another file")
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DownloadError(f"HTTP {error.code} {error.reason} for {name}") from None
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)  # a URLError wraps the reason
+        raise DownloadError(f"{name}: {reason} after {len(content):,} bytes") from None
+    return bytes(content)
+
+
+def files_in_archive(archive: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the name, without folders and .gz, and the content of each file in a tar or Debian archive."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(_tar_in_deb(archive))) as tar:
+            for member in tar:
+                file = tar.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    yield PurePosixPath(member.name).name.removesuffix(".gz"), file.read(MAX_BYTES)
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise DownloadError(f"the archive is damaged ({error})") from None
+
+
+def _tar_in_deb(archive: bytes) -> bytes:
+    """Return the data of a Debian package, an ar archive; return other archives unchanged."""
+    start = len(b"!<arch>\n")
+    if not archive.startswith(b"!<arch>\n"):
+        return archive
+    while not archive.startswith(b"data.tar", start):
+        header = archive[start : start + 60]
+        if len(header) < 60:
+            raise DownloadError("the Debian package contains no data")
+        size = int(header[48:58])
+        start += 60 + size + size % 2
+    return archive[start + 60 :]

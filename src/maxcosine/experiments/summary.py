@@ -1,0 +1,88 @@
+"""Summarise an experiment in words: whether the paper's claim holds, and which rule is best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maxcosine.experiments.results import Results
+from maxcosine.experiments.rule_styles import join_words, title_of
+from maxcosine.experiments.statistics import Difference, differences, focus, mean_ranks, means, wins
+
+PAPER_RIVALS = ("pa", "aggressive_romma")
+"""The rules that MCP is compared with in the paper."""
+
+
+def summarise(results: Results) -> list[str]:
+    """Return paragraphs: on the paper's claim, if its rules were run, and on all rules, if there are more."""
+    rules = results.rules
+    rivals = [rule for rule in PAPER_RIVALS if rule in rules]
+    paragraphs = []
+    if "mcp" in rules and rivals:
+        paragraphs.append(_claim(results, rivals))
+    if len(rules) > 1 and not {*rules} <= {"mcp", *PAPER_RIVALS}:
+        paragraphs.append(_ranking(results))
+    return paragraphs or [_mean_mistakes(results)]
+
+
+def _claim(results: Results, rivals: Sequence[str]) -> str:
+    found = [one for one in differences(results, "mcp") if one.other in rivals]
+    labels = range(len(results.labels))
+    by_label = {k: [one for one in found if one.label == k] for k in labels}
+    holds = [k for k in labels if all(one.mean < 0.0 for one in by_label[k])]
+    certain = [k for k in holds if all(one.high < 0.0 for one in by_label[k])]
+
+    def names(chosen: Sequence[int]) -> str:
+        return join_words([results.labels[k] for k in labels if k not in chosen])
+
+    n, title = len(labels), results.title
+    if len(certain) == n:
+        outcome = f"holds for {title} on each of the {n} labels: every interval lies below zero."
+    elif len(holds) == n:
+        outcome = (
+            f"holds for {title} on each of the {n} labels on average; it is uncertain on {names(certain)}, "
+            "where an interval includes zero."
+        )
+    elif holds:
+        outcome = f"holds for {title} on {len(holds)} of {n} labels; it fails on {names(holds)}."
+    else:
+        outcome = f"does not hold for {title}: it fails on each of the {n} labels."
+    rival_titles = join_words([title_of(rule) for rule in rivals])
+    overall = "; ".join(_comparison(one) for one in found if one.label is None)
+    return (
+        f"The paper's claim, that MCP makes fewer test mistakes than {rival_titles} in a single pass, "
+        f"{outcome} Over all labels, {overall}."
+    )
+
+
+def _comparison(one: Difference) -> str:
+    more = "fewer" if one.mean <= 0.0 else "more"
+    return (
+        f"MCP makes {abs(one.mean):.1f} {more} mistakes than {title_of(one.other)} "
+        f"(95 % interval of the difference {one.low:+.1f} to {one.high:+.1f}; "
+        f"better in {one.better} of {one.pairs} pairs, worse in {one.worse})"
+    )
+
+
+def _ranking(results: Results) -> str:
+    ranks, mistakes = mean_ranks(results), {rule: float(x.mean()) for rule, x in means(results).items()}
+    best, first = min(mistakes, key=mistakes.__getitem__), min(ranks, key=ranks.__getitem__)
+    text = (
+        f"Of all {len(results.rules)} learners, {title_of(best)} makes the fewest mistakes, "
+        f"{mistakes[best]:.1f} per label on average, and is the best on {wins(results)[best]:.3g} of "
+        f"{len(results.labels)} labels."
+    )
+    if first != best:
+        text += f" By mean rank, {title_of(first)} comes first ({ranks[first]:.2f})."
+    rule = focus(results)
+    if rule not in (best, first):
+        place = 1 + sum(rank < ranks[rule] for rank in ranks.values())
+        text += (
+            f" {title_of(rule)} makes {mistakes[rule]:.1f} and is number {place} of {len(ranks)} "
+            f"by mean rank ({ranks[rule]:.2f})."
+        )
+    return text
+
+
+def _mean_mistakes(results: Results) -> str:
+    parts = [f"{title_of(rule)} makes {found.mean():.1f}" for rule, found in means(results).items()]
+    return f"{', '.join(parts)} test mistakes per label on average on {results.title}."
