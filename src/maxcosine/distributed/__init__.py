@@ -1,26 +1,11 @@
-"""Learn shards of data in many places, and merge what was learnt into one certified model.
+"""Learn shards of data on many machines and merge the results into one certified model.
 
-The result depends on the shards and their order, not on timing or on how many workers there were.
-`fit` learns them in this process; `maxcosine.distributed.dask` on a cluster.
+The result depends on the shards and their order. It does not depend on timing or on the number of workers.
+`fit` runs in this process, `maxcosine.distributed.dask` and `maxcosine.distributed.spark` on clusters.
 """
 
 from maxcosine.distributed.clusters import train_files
-from maxcosine.distributed.parts import Job, Part, close_round, combine, fit, fitted, here, learn, run
-from maxcosine.distributed.shards import TextShard, plan
-from maxcosine.distributed.tally import Tally
+from maxcosine.distributed.jobs import Job, PartialModel, Tally, fit, run_job
+from maxcosine.distributed.text_shards import TextShard, plan
 
-__all__ = [
-    "Job",
-    "Part",
-    "Tally",
-    "TextShard",
-    "close_round",
-    "combine",
-    "fit",
-    "fitted",
-    "here",
-    "learn",
-    "plan",
-    "run",
-    "train_files",
-]
+__all__ = ["Job", "PartialModel", "Tally", "TextShard", "fit", "plan", "run_job", "train_files"]

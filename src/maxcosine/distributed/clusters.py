@@ -1,50 +1,54 @@
-"""Clusters by name, as the command line has them."""
+"""Clusters by name, for the command line."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from typing import Any
 
+from maxcosine.distributed.jobs import Job
+from maxcosine.distributed.text_shards import FileNames, plan
 from maxcosine.estimators import OnlineBase
 
 
 def train_files(
-    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    files: FileNames,
     estimator: OnlineBase,
     on: str,
+    *,
+    how: str = "certified",
+    rounds: int = 1,
+    fan_in: int = 0,
     **options: Any,
 ) -> OnlineBase:
-    """Learn files on a cluster; its workers read them, by the same names as here.
+    """Learn files on a cluster. Its workers read the files, so they need access to them by the same names.
 
     Parameters
     ----------
-    files : names of files or globs
-    estimator : a classifier, which stays as it is
-    on : "dask://HOST:PORT" for a scheduler, "dask-local:N" for N processes on this machine; "spark" for the
-        cluster that Spark is configured for, "spark://HOST:PORT" for another
-    **options : `how`, `rounds` and `fan_in` as `maxcosine.distributed.fit` takes them, the others as
-        `maxcosine.distributed.plan` does
+    files : str, path or sequence of them
+        Names of files or globs.
+    estimator : OnlineBase
+        A classifier; it stays unchanged.
+    on : str
+        "dask://HOST:PORT" for a Dask scheduler, "dask-local:N" for N processes on this machine, "spark" for
+        the cluster that Spark is configured for, "spark://HOST:PORT" for another Spark cluster.
+    how, rounds, fan_in
+        As in `maxcosine.distributed.fit`.
+    **options
+        As in `maxcosine.distributed.plan`.
 
     Returns
     -------
-    a fitted classifier, as `maxcosine.distributed.fit` returns it
+    OnlineBase
+        A fitted classifier, as `maxcosine.distributed.fit` returns it.
     """
+    job = Job(estimator, how, rounds, fan_in)
     engine = on.partition(":")[0].partition("-")[0]
     if engine == "dask":
-        try:
-            from maxcosine.distributed import dask
-        except ImportError as error:
-            raise ImportError(
-                f"{error.name} is missing; install it with: pip install 'maxcosine[dask]'"
-            ) from None
-        with dask.connected(on) as client:
-            return dask.fit(files, estimator, client=client, **options)
-    if engine == "spark":
-        from maxcosine.distributed import spark
-
-        return spark.train_files(files, estimator, on, **options)
-    raise ValueError(
-        f"{on!r} names no cluster; write dask://HOST:PORT, dask-local:N for N processes, spark for the "
-        "configured cluster, or spark://HOST:PORT"
-    )
+        from maxcosine.distributed.dask.cluster import run_on
+    elif engine == "spark":
+        from maxcosine.distributed.spark.rounds import run_on
+    else:
+        raise ValueError(
+            f"{on!r} names no cluster; write dask://HOST:PORT, dask-local:N for N processes, spark for the "
+            "configured cluster, or spark://HOST:PORT"
+        )
+    return job.to_estimator(run_on(on, job, plan(files, **options)))

@@ -1,7 +1,7 @@
-"""Learn and predict on Spark, where the data are.
+"""Learn and predict on Spark.
 
-Each partition of a DataFrame, or each piece of a text file, is learnt by a task of its own; what was
-learnt is merged on the executors. `MaxCosineClassifier` is an Estimator of `pyspark.ml`.
+Each partition of a DataFrame, or each shard of text files, is learnt by one task, and executors merge the
+models. `MaxCosineClassifier` is an Estimator of `pyspark.ml`.
 """
 
 try:
@@ -10,12 +10,11 @@ try:
 except ImportError as error:
     raise ImportError(f"{error.name} is missing; install it with: pip install 'maxcosine[spark]'") from error
 
-from maxcosine.distributed.spark.classifier import MaxCosineClassifier, MaxCosineModel
-from maxcosine.distributed.spark.files import train_files
-from maxcosine.distributed.spark.session import JavaMissing, session
-from maxcosine.distributed.spark.watch import ExecutorsLost
+from maxcosine.distributed.spark.classifier import MaxCosineClassifier
+from maxcosine.distributed.spark.cluster import ExecutorsLost, JavaMissing, session
+from maxcosine.distributed.spark.model import MaxCosineModel
 
-# Saved pipelines name their classes: by where they are public, whatever file they are in.
+# Saved pipelines refer to classes by module. This name stays when a class moves to another file.
 MaxCosineClassifier.__module__ = MaxCosineModel.__module__ = __name__
 
-__all__ = ["ExecutorsLost", "JavaMissing", "MaxCosineClassifier", "MaxCosineModel", "session", "train_files"]
+__all__ = ["ExecutorsLost", "JavaMissing", "MaxCosineClassifier", "MaxCosineModel", "session"]

@@ -1,4 +1,4 @@
-"""The parameters that the estimator and its model share, as Spark ML declares parameters."""
+"""The parameters that the estimator and its model share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasFitIntercept, HasWeightCol
 
-from maxcosine.distributed.parts import Job
-from maxcosine.distributed.spark.watch import PATIENCE
+from maxcosine.distributed.jobs import Job
+from maxcosine.distributed.spark.cluster import PATIENCE
 from maxcosine.estimators import OnlineClassifier
 
 ON_BAD = ("error", "skip")
@@ -19,19 +19,19 @@ def _param(name: str, doc: str, convert: Any) -> Any:
 
 
 class MaxCosineParams(HasWeightCol, HasFitIntercept):
-    """How to learn; the columns' names are with Spark's own base classes."""
+    """How to learn. Spark's base classes declare the names of the columns."""
 
     rule = _param("rule", "a name in maxcosine.RULES", TypeConverters.toString)
-    ruleParams = _param("ruleParams", "values of the rule's parameters, by name", TypeConverters.identity)
+    ruleParams = _param("ruleParams", "the rule's parameters, by name", TypeConverters.identity)
     average = _param("average", "predict with the mean of all hypotheses", TypeConverters.toBoolean)
-    multiclass = _param("multiclass", "several classes: 'ovr' or 'joint'", TypeConverters.toString)
-    dtype = _param("dtype", "of the weights: 'float32', 'float64'; '': as the data", TypeConverters.toString)
-    how = _param("how", "parts are merged: 'certified' or 'mean'", TypeConverters.toString)
-    rounds = _param("rounds", "passes over the data", TypeConverters.toInt)
-    fanIn = _param("fanIn", "parts merged at a time, in a tree; 0: all", TypeConverters.toInt)
-    onBad = _param("onBad", "a row that cannot be used: 'error' or 'skip'", TypeConverters.toString)
+    multiclass = _param("multiclass", "how to learn several classes: 'ovr', 'joint'", TypeConverters.toString)
+    dtype = _param("dtype", "type of the weights; '' is that of the features", TypeConverters.toString)
+    how = _param("how", "how to merge: 'certified' or 'mean'", TypeConverters.toString)
+    rounds = _param("rounds", "number of passes over the data", TypeConverters.toInt)
+    fanIn = _param("fanIn", "number of models per merge; 0: all", TypeConverters.toInt)
+    onBad = _param("onBad", "what to do with bad rows: 'error' or 'skip'", TypeConverters.toString)
     executorTimeout = _param(
-        "executorTimeout", "seconds without any executor until a job ends; 0: never", TypeConverters.toFloat
+        "executorTimeout", "seconds without executors until a job fails; 0: never", TypeConverters.toFloat
     )
 
     def __init__(self, *args: Any) -> None:
@@ -49,26 +49,22 @@ class MaxCosineParams(HasWeightCol, HasFitIntercept):
             executorTimeout=PATIENCE,
         )
 
-    def _value(self, name: str) -> Any:
-        return self.getOrDefault(name)
-
-    def _skips(self) -> bool:
-        on_bad = self._value("onBad")
+    def _skip_bad(self) -> bool:
+        """Tell whether bad rows are skipped."""
+        on_bad = self.getOrDefault("onBad")
         if on_bad not in ON_BAD:
-            raise ValueError(f"onBad={on_bad!r}; it is one of {', '.join(ON_BAD)}")
+            raise ValueError(f"onBad={on_bad!r}; choose one of {', '.join(ON_BAD)}")
         return bool(on_bad == "skip")
 
     def _job(self) -> Job:
-        """What is to be learnt; the first to refuse values that cannot be."""
+        """Return the job with these parameters; raises an error for values that are not allowed."""
+        value = self.getOrDefault
         estimator = OnlineClassifier(
-            self._value("rule"),
-            rule_params=self._value("ruleParams") or None,
-            average=self._value("average"),
-            fit_intercept=self._value("fitIntercept"),
-            multiclass=self._value("multiclass"),
-            dtype=self._value("dtype") or None,
+            value("rule"),
+            rule_params=value("ruleParams") or None,
+            average=value("average"),
+            fit_intercept=value("fitIntercept"),
+            multiclass=value("multiclass"),
+            dtype=value("dtype") or None,
         )
-        job = Job(estimator, self._value("how"), self._value("rounds"), self._value("fanIn"))
-        rule, given = estimator._rule()
-        rule.make_params(given)
-        return job
+        return Job(estimator, value("how"), value("rounds"), value("fanIn"))

@@ -1,4 +1,4 @@
-"""Columns of a DataFrame, as Arrow brings them to a task, as rows to learn from; each row is checked."""
+"""The rows of a DataFrame, as Spark sends them to tasks in Arrow format, checked one by one."""
 
 from __future__ import annotations
 
@@ -10,151 +10,134 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
 
-from maxcosine.distributed.tally import MOST_TOLD
-from maxcosine.engine import BadRow
-from maxcosine.engine.rows import bad_rows, row_values
+from maxcosine.data import MAX_REPORTED
+from maxcosine.rows import BadRow, bad_rows, row_values
 from maxcosine.rules.rule import LARGEST_FACTOR, SMALLEST_FACTOR
 
-# What the field `type` of a vector says.
 DENSE = 1
+"""The value of the field `type` of Spark's dense vectors; sparse ones have 0."""
 
 
-class CheckedRows:
-    """The rows of one partition; bad ones end it with an error, or are left out and counted."""
+class RowReader:
+    """Reads the rows of one partition; bad rows raise an error, or are skipped and counted."""
 
-    def __init__(self, partition: int, n_features: int, dtype: str | None, *, skip: bool) -> None:
-        self._partition, self._n_features, self._dtype, self._skip = partition, n_features, dtype, skip
-        self._n_before = 0
+    def __init__(self, partition: int, n_features: int, dtype: str | None, *, skip_bad: bool) -> None:
+        self._partition, self._n_features, self._dtype = partition, n_features, dtype
+        self._skip_bad = skip_bad
+        self._n_read = 0
         self.n_bad = 0
         self.first_bad: tuple[str, ...] = ()
 
     def chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, np.ndarray, Any]]:
-        """Rows, labels and weights of columns in this order; weights may be missing."""
+        """Read columns of features, labels and, optionally, weights as chunks (X, y, weights)."""
         for batch in batches:
             features, labels, *weights = batch.columns
-            faults = _label_faults(labels) | (_weight_faults(weights[0]) if weights else {})
+            faults = _label_faults(labels)
+            if weights:
+                faults |= _weight_faults(weights[0])
             X, kept = self.read(features, faults)
-            yield X, _values(labels)[kept], _values(weights[0])[kept] if weights else None
+            yield X, _to_numpy(labels)[kept], _to_numpy(weights[0])[kept] if weights else None
 
     def read(self, features: pa.Array, faults: dict[int, str] | None = None) -> tuple[Any, np.ndarray]:
-        """The rows that are good, and which rows of the array they are."""
-        faults = _feature_faults(features, self._n_features) | (faults or {})
-        kept = np.setdiff1d(np.arange(len(features)), list(faults), assume_unique=True)
-        X = matrix(features.take(pa.array(kept)) if faults else features, self._n_features)
+        """Read a column of vectors or lists; return the good rows as a matrix, and their positions.
+
+        `faults` has messages about rows that are bad for other reasons, by position.
+        """
+        faults = _length_faults(features, self._n_features) | (faults or {})
+        kept = np.setdiff1d(np.arange(len(features)), list(faults))
+        X = to_matrix(features.take(pa.array(kept)) if faults else features, self._n_features)
         if self._dtype is not None:
-            with np.errstate(over="ignore"):  # what is too large becomes infinity, and a bad row
+            with np.errstate(over="ignore"):  # a value that overflows makes a bad row
                 X = X.astype(self._dtype, copy=False)
         bad = list(bad_rows(X))
         faults |= {int(kept[row]): _value_fault(row_values(X, row)) for row in bad}
-        self._tell(faults)
-        self._n_before += len(features)
-        if not bad:
-            return X, kept
-        good = np.setdiff1d(np.arange(len(kept)), bad, assume_unique=True)
-        return X[good], kept[good]
+        if faults:
+            self._report(faults)
+        self._n_read += len(features)
+        if bad:
+            good = np.setdiff1d(np.arange(len(kept)), bad)
+            X, kept = X[good], kept[good]
+        return X, kept
 
-    def _tell(self, faults: dict[int, str]) -> None:
-        if not faults:
-            return
-        told = [
-            f"partition {self._partition}, row {self._n_before + row}: {faults[row]}"
-            for row in sorted(faults)[:MOST_TOLD]
+    def _report(self, faults: dict[int, str]) -> None:
+        messages = [
+            f"partition {self._partition}, row {self._n_read + row}: {faults[row]}"
+            for row in sorted(faults)[:MAX_REPORTED]
         ]
-        if not self._skip:
-            raise BadRow(f"{told[0]}; drop such rows, or leave them out with onBad='skip'")
+        if not self._skip_bad:
+            raise BadRow(f"{messages[0]}; remove such rows, or skip them with onBad='skip'")
         self.n_bad += len(faults)
-        self.first_bad = (*self.first_bad, *told)[:MOST_TOLD]
+        self.first_bad = (*self.first_bad, *messages)[:MAX_REPORTED]
 
 
-def matrix(features: pa.Array, n_features: int) -> Any:
-    """Vectors or arrays of one length as a dense matrix; as CSR, if some of them are sparse."""
+def to_matrix(features: pa.Array, n_features: int) -> Any:
+    """Convert vectors, or lists of one length, to a dense array, or to CSR if there are sparse vectors."""
     if not isinstance(features, pa.StructArray):
-        return _flat(features).reshape(len(features), n_features)
+        return _to_numpy(features.flatten()).reshape(len(features), n_features)
     kinds, _, indices, values = features.flatten()
-    data, dense = _flat(values), kinds.to_numpy() == DENSE
+    data, dense = _to_numpy(values.flatten()), kinds.to_numpy() == DENSE
     if dense.all():
         return data.reshape(len(features), n_features)
     counts = pc.list_value_length(values).to_numpy()
+    in_dense = np.repeat(dense, counts)
     columns = np.empty(len(data), np.int32)
-    of_dense = np.repeat(dense, counts)
-    columns[~of_dense] = indices.flatten().to_numpy()
-    columns[of_dense] = np.tile(np.arange(n_features, dtype=np.int32), np.count_nonzero(dense))
+    columns[~in_dense] = indices.flatten().to_numpy()
+    columns[in_dense] = np.tile(np.arange(n_features, dtype=np.int32), np.count_nonzero(dense))
     indptr = np.concatenate([[0], np.cumsum(counts)])
     X = scipy.sparse.csr_array((data, columns, indptr), shape=(len(features), n_features))
-    # As in dense rows, zeros are left out: a row is learnt to the same bits, whatever its neighbours are.
+    # A row must give the same bits whether its batch is dense or sparse, and dense rows have no zeros.
     X.eliminate_zeros()
     return X
 
 
-def _flat(lists: pa.Array) -> np.ndarray:
-    """The elements of all lists, those that are null as NaN."""
-    flat = lists.flatten()
-    flat = flat.fill_null(float("nan")) if flat.null_count else flat
-    # A copy: for arrays that cannot be written, all kernels would be compiled a second time.
-    values: np.ndarray = flat.to_numpy(zero_copy_only=False, writable=True)
-    return values
+def _to_numpy(column: pa.Array) -> np.ndarray:
+    """Convert numbers, with NaN for null, or strings."""
+    if not pa.types.is_floating(column.type):
+        return np.array(column.fill_null("").to_pylist(), np.str_)
+    numbers: np.ndarray = column.fill_null(np.nan).to_numpy(zero_copy_only=False, writable=True)
+    return numbers
 
 
-def _lengths(features: pa.Array) -> np.ndarray:
-    """How many features each row has; 0 where there is no vector."""
+# Messages for bad rows, by the number of the row.
+
+
+def _length_faults(features: pa.Array, n_features: int) -> dict[int, str]:
     if isinstance(features, pa.StructArray):
         kinds, sizes, _, values = features.flatten()
         lengths = pc.if_else(pc.equal(kinds, DENSE), pc.list_value_length(values), sizes)
     else:
         lengths = pc.list_value_length(features)
-    known: np.ndarray = lengths.fill_null(0).to_numpy()
-    return known
-
-
-# What is wrong with rows, by their number
-
-
-def _feature_faults(features: pa.Array, n_features: int) -> dict[int, str]:
-    lengths = _lengths(features)
-    return {
-        row: f"it has {lengths[row]:,} features, and there are {n_features:,}"
-        for row in _where(lengths != n_features)
-    } | dict.fromkeys(_where(features.is_null()), "its features are null")
+    found = lengths.fill_null(0).to_numpy()
+    faults = {
+        row: f"it has {found[row]:,} features instead of {n_features:,}"
+        for row in _where(found != n_features)
+    }
+    return faults | dict.fromkeys(_where(features.is_null()), "its features are null")
 
 
 def _value_fault(values: np.ndarray) -> str:
     if np.isnan(values).any():
-        return "its features hold NaN or null"
+        return "its features contain NaN or null"
     if np.isinf(values).any():
-        return f"its features hold infinity, or a value too large for {values.dtype}"
+        return f"its features contain infinity, or a value too large for {values.dtype}"
     norm = np.linalg.norm(values.astype(np.longdouble))
-    return (
-        f"its norm is {norm:.3g}, which weights of type {values.dtype} cannot learn from; scale the features"
-    )
+    return f"its norm is {norm:.3g}, out of range for weights of type {values.dtype}; scale the features"
 
 
 def _label_faults(labels: pa.Array) -> dict[int, str]:
-    faults = dict.fromkeys(_where(labels.is_null()), "its label is null")
+    faults: dict[int, str] = {}
     if pa.types.is_floating(labels.type):
-        numbers = _values(labels)
-        fractions = ~(np.isfinite(numbers) & (numbers == np.floor(numbers)))
-        faults = {
-            row: f"its label is {numbers[row]:g}, no whole number" for row in _where(fractions)
-        } | faults
-    return faults
+        numbers = _to_numpy(labels)
+        whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+        faults = {row: f"its label is {numbers[row]:g}, not a whole number" for row in _where(~whole)}
+    return faults | dict.fromkeys(_where(labels.is_null()), "its label is null")
 
 
 def _weight_faults(weights: pa.Array) -> dict[int, str]:
-    numbers = _values(weights)
+    numbers = _to_numpy(weights)
     good = (numbers == 0.0) | ((numbers >= SMALLEST_FACTOR) & (numbers <= LARGEST_FACTOR))
-    return {
-        row: f"its weight is {numbers[row]:g}; weights are 0, or between {SMALLEST_FACTOR:g} and "
-        f"{LARGEST_FACTOR:g}"
-        for row in _where(~good)
-    }
-
-
-def _values(column: pa.Array) -> np.ndarray:
-    """Numbers, null as NaN; or strings."""
-    if pa.types.is_floating(column.type):
-        numbers: np.ndarray = column.fill_null(float("nan")).to_numpy()
-        return numbers
-    return np.array(column.fill_null("").to_pylist(), np.str_)
+    allowed = f"weights are 0, or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}"
+    return {row: f"its weight is {numbers[row]:g}; {allowed}" for row in _where(~good)}
 
 
 def _where(mask: Any) -> list[int]:

@@ -1,0 +1,272 @@
+"""Learn shards separately and merge the results: the steps of a job, and `fit`, which runs them here.
+
+The steps are pure functions. The same arguments give the same bits on every machine, so work that was lost
+can be repeated. Dask and Spark only decide where each step runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from maxcosine import model_file
+from maxcosine.certificate import HOW
+from maxcosine.data import MAX_REPORTED, RowBatch, Stream
+from maxcosine.distributed.text_shards import TextShard
+from maxcosine.estimators import OnlineBase
+from maxcosine.estimators.weights import row_weights
+from maxcosine.merging import add_counts, merge, without_counts
+from maxcosine.model import Model
+from maxcosine.training import Settings, StreamLearner
+
+NO_EXAMPLES = "there are no examples in the data; check that these are the right data"
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of one round over one or more shards."""
+
+    examples: int = 0
+    mistakes: int = 0
+    """Examples that the model of their shard predicted wrongly just before it learnt them."""
+    bad: int = 0
+    """Lines or rows that were skipped."""
+    first_bad: tuple[str, ...] = ()
+    """Messages about the first of them: where each is, and what is wrong with it."""
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.examples + other.examples,
+            self.mistakes + other.mistakes,
+            self.bad + other.bad,
+            (*self.first_bad, *other.first_bad)[:MAX_REPORTED],
+        )
+
+
+@dataclass(frozen=True)
+class PartialModel:
+    """A model that was learnt from some of the shards."""
+
+    model: bytes
+    """The content of a model file; empty if the shards have no examples."""
+    shards: int
+    """The number of shards with examples."""
+    rounds: tuple[Tally, ...]
+    """The counts of each round."""
+
+    def to_bytes(self) -> bytes:
+        """Return a line of JSON with the counts, followed by the model file."""
+        counts = {"shards": self.shards, "rounds": [asdict(tally) for tally in self.rounds]}
+        return json.dumps(counts).encode() + b"\n" + self.model
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> PartialModel:
+        """Read what `to_bytes` wrote."""
+        line, _, model = content.partition(b"\n")
+        counts = json.loads(line)
+        rounds = [Tally(**{**tally, "first_bad": tuple(tally["first_bad"])}) for tally in counts["rounds"]]
+        return cls(model, counts["shards"], tuple(rounds))
+
+
+@dataclass
+class Job:
+    """A training on several shards: its parameters, as in `fit`, and its steps."""
+
+    estimator: OnlineBase
+    how: str = "certified"
+    rounds: int = 1
+    fan_in: int = 0
+
+    def __post_init__(self) -> None:
+        if self.how not in HOW:
+            raise ValueError(f"how={self.how!r} is not a way of merging; choose one of {', '.join(HOW)}")
+        if self.rounds < 1:
+            raise ValueError(f"rounds={self.rounds}; choose at least 1")
+        if self.fan_in < 0 or self.fan_in == 1:
+            raise ValueError(f"fan_in={self.fan_in}; choose at least 2, or 0 to merge all models at once")
+        if self.estimator.shuffle:
+            raise ValueError("shuffle=True makes the result depend on chance; shuffle the data instead")
+        if self.estimator.passes != 1:
+            raise ValueError(
+                f"passes={self.estimator.passes} is for one machine; use rounds={self.estimator.passes}"
+            )
+        self.estimator = clone(self.estimator)
+        self.estimator._validate_params()
+        rule, params = self.estimator._rule()
+        rule.make_params(params)
+
+    def learn(self, shard: Any, start: PartialModel | None = None) -> PartialModel:
+        """Learn one shard, starting from the result of the round before."""
+        model = without_counts(self._model(start)) if start is not None and start.model else None
+        if isinstance(shard, TextShard):
+            model, tally = _learn_lines(self.estimator, model, shard)
+        else:
+            model, tally = _learn_chunks(self.estimator, model, shard() if callable(shard) else shard)
+        rounds = (tally,) if start is None else (*start.rounds, tally)
+        if model is None or not tally.examples:
+            return PartialModel(b"", 0, rounds)
+        return PartialModel(model_file.to_bytes(model), 1, rounds)
+
+    def merge(self, parts: Sequence[PartialModel]) -> PartialModel:
+        """Merge models of the same round, in the order given."""
+        *earlier, _ = parts[0].rounds
+        rounds = (*earlier, sum((part.rounds[-1] for part in parts), Tally()))
+        learnt = [part for part in parts if part.model]
+        if len(learnt) < 2:
+            return replace(learnt[0] if learnt else parts[0], rounds=rounds)
+        shards = [part.shards for part in learnt]
+        model = merge([self._model(part) for part in learnt], self.how, weights=shards)
+        assert model.merge is not None
+        model.merge = replace(model.merge, models=sum(shards))
+        return PartialModel(model_file.to_bytes(model), sum(shards), rounds)
+
+    def finish_round(self, merged: PartialModel, start: PartialModel | None = None) -> PartialModel:
+        """Add the examples counted in earlier rounds to the merged model of this round."""
+        if start is None or not start.model:
+            return merged
+        if not merged.model:
+            return replace(start, rounds=merged.rounds)
+        model = self._model(merged)
+        add_counts(model, self._model(start))
+        return replace(merged, model=model_file.to_bytes(model))
+
+    def to_estimator(self, result: PartialModel) -> OnlineBase:
+        """Return the fitted classifier; its attribute `rounds_` holds the tally of each round."""
+        if not result.model:
+            raise ValueError(NO_EXAMPLES)
+        estimator = self.estimator._with_model(self._model(result))
+        estimator.rounds_ = result.rounds
+        return estimator
+
+    def _model(self, part: PartialModel) -> Model:
+        rule, _ = self.estimator._rule()
+        return model_file.from_bytes(part.model, rules=[rule]).model
+
+
+def run_job(job: Job, shards: Sequence[Any], call_each: Callable[..., list[Any]]) -> Any:
+    """Run all steps of a job and return the result of the last one.
+
+    `call_each(step, arguments)` calls a step once for each tuple of arguments. It returns the results in the
+    same order, or placeholders for them: they are only passed on to other steps.
+    """
+    if not shards:
+        raise ValueError("there are no shards to learn from; give at least one")
+    start = None
+    for _ in range(job.rounds):
+        parts = call_each(job.learn, [(shard, start) for shard in shards])
+        width = job.fan_in or len(parts)
+        while len(parts) > 1:
+            groups = [parts[first : first + width] for first in range(0, len(parts), width)]
+            parts = call_each(job.merge, [(group,) for group in groups])
+        [start] = call_each(job.finish_round, [(parts[0], start)])
+    return start
+
+
+def fit(
+    shards: Sequence[Any],
+    estimator: OnlineBase,
+    *,
+    how: str = "certified",
+    rounds: int = 1,
+    fan_in: int = 0,
+) -> OnlineBase:
+    """Learn shards one after another in this process, and merge the results.
+
+    The result depends on the shards and their order only. Dask and Spark give the same bits.
+
+    Parameters
+    ----------
+    shards : sequence
+        Each shard is a `TextShard`; or an iterable of chunks (X, y) or (X, y, weights), where X is an array,
+        a sparse matrix, a data frame or a list of dicts; or a function that returns such an iterable.
+    estimator : OnlineBase
+        A classifier; it stays unchanged.
+    how : {"certified", "mean"}, default="certified"
+        Merge to the hypothesis with the largest proven bound, or to the mean of the hypotheses.
+    rounds : int, default=1
+        The number of passes over the data. Each round starts from the merged model of the round before.
+    fan_in : int, default=0
+        The number of models that one merge combines, in a tree; 0 merges all models at once.
+
+    Returns
+    -------
+    OnlineBase
+        A fitted classifier. Its attribute `rounds_` holds one `Tally` per round.
+
+    Examples
+    --------
+    >>> import maxcosine.distributed
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> shards = [[(X[i::4], y[i::4])] for i in range(4)]
+    >>> learner = maxcosine.distributed.fit(shards, maxcosine.MCPExactClassifier(), rounds=2)
+    >>> learner.n_seen_ == 2 * len(y)
+    True
+    >>> learner.rounds_[1].mistakes < learner.rounds_[0].mistakes
+    True
+    """
+    job = Job(estimator, how, rounds, fan_in)
+    return job.to_estimator(run_job(job, shards, _call_each_here))
+
+
+def _call_each_here(step: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    return [step(*given) for given in arguments]
+
+
+def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -> tuple[Model | None, Tally]:
+    dtype = str(model.heads.dtype) if model is not None else estimator.dtype or shard.options.dtype
+    names, spans = zip(*shard.spans, strict=True)
+    stream = Stream(names, replace(shard.options, dtype=dtype, purpose="learn"), spans=spans)
+    rule, params = estimator._rule()
+    settings = Settings(
+        rule,
+        rule.make_params(params),
+        estimator.average,
+        estimator.fit_intercept,
+        estimator.multiclass,
+        dtype,
+    )
+    learner = StreamLearner(settings, model)
+    mistakes = 0
+    for batch in stream.batches():
+        batch = _with_class_weights(batch, stream.labels.names, estimator.class_weight)
+        predicted = learner.learn(stream, batch)
+        mistakes += int(np.count_nonzero(predicted != learner.codes_of(batch)))
+    messages = tuple(stream.bad.messages[:MAX_REPORTED])
+    return learner.model, Tally(stream.n_examples, mistakes, stream.n_bad, messages)
+
+
+def _with_class_weights(batch: RowBatch, names: Sequence[str], class_weight: Any) -> RowBatch:
+    if class_weight is None or not len(batch):
+        return batch
+    labels = np.array(names)
+    return replace(batch, weights=row_weights(labels[batch.codes], batch.weights, class_weight, labels))
+
+
+def _learn_chunks(
+    estimator: OnlineBase, model: Model | None, chunks: Iterable[Any]
+) -> tuple[Model | None, Tally]:
+    learner = clone(estimator) if model is None else estimator._with_model(model)
+    learner.set_params(grow_features=True, verbose=0)
+    examples = mistakes = 0
+
+    def count(codes: np.ndarray, predicted: np.ndarray) -> None:
+        nonlocal examples, mistakes
+        examples += len(codes)
+        mistakes += int(np.count_nonzero(codes != predicted))
+
+    learner._judge = count
+    for chunk in chunks:
+        X, y, weights = chunk if len(chunk) == 3 else (*chunk, None)
+        if not len(y):
+            continue
+        if isinstance(X, list | tuple) and isinstance(X[0], dict):
+            learner.learn_many(X, y, weights)
+        else:
+            learner.partial_fit(X, y, sample_weight=weights)
+    return getattr(learner, "_model", None), Tally(examples, mistakes)
