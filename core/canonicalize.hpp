@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,18 +23,19 @@ struct Transform {
 // Rows with more values than this are sorted; a hash table for them would not fit into a cache.
 inline constexpr std::size_t LONG_ROW = std::size_t{1} << 18;
 
+// The loops of ascends and has_zeros look at all values and count in their width, which lets compilers vectorize them.
 template <class Key>
 [[nodiscard]] inline bool ascends(const Key* keys, std::size_t n) {
-  bool ascending = true;
-  for (std::size_t k = 1; k < n; ++k) ascending &= keys[k] > keys[k - 1];
-  return ascending;
+  Key descents = 0;
+  for (std::size_t k = 1; k < n; ++k) descents |= keys[k] <= keys[k - 1];
+  return descents == 0;
 }
 
 template <class Value>
 [[nodiscard]] inline bool has_zeros(const Value* values, std::size_t n) {
-  bool zeros = false;
+  std::conditional_t<sizeof(Value) == 4, std::int32_t, std::int64_t> zeros = 0;
   for (std::size_t k = 0; k < n; ++k) zeros |= values[k] == 0;
-  return zeros;
+  return zeros != 0;
 }
 
 // Adds up the values of equal keys, in the order of their first appearance; returns the number of different keys.

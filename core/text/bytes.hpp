@@ -79,25 +79,27 @@ struct Token {
   [[nodiscard]] std::string_view text() const { return {start, static_cast<std::size_t>(stop - start)}; }
 };
 
-// Reads a token up to a blank, the end of the line, a NUL, or one of the bytes `a` and `b`.
-//
-// Its hash: cut the bytes into words of eight, the first byte lowest; the last word has 0 to 7 bytes, with zeros above
-// them. Starting from `seed`, xor each word to the hash and mix. No token contains a NUL, so the words determine the
-// length.
-[[nodiscard]] inline Token read_token(const char* start, char a, char b, std::uint64_t seed) {
-  const char* p = start;
+// The token [start, stop) with its hash: cut the bytes into words of eight, the first byte lowest; the last word has
+// 0 to 7 bytes, with zeros above them. Starting from `seed`, xor each word to the hash and mix. No token contains a
+// NUL, so the words determine the length.
+[[nodiscard]] inline Token hash_token(const char* start, const char* stop, std::uint64_t seed) {
   std::uint64_t hash = seed, all = 0;
-  for (;; p += 8) {
-    std::uint64_t word = load_word(p);
-    std::uint64_t found = boundary_bits(word, a, b);
-    while (found != 0 && is_control_letter(p + std::countr_zero(found) / 8)) found &= found - 1;
-    if (found != 0) {
-      const int bit = std::countr_zero(found) & 0x38;
-      word &= (std::uint64_t{1} << bit) - 1;
-      return {start, p + bit / 8, mix(hash ^ word), ((all | word) & HIGH_BITS) == 0};
-    }
+  const char* p = start;
+  for (; stop - p >= 8; p += 8) {
+    const std::uint64_t word = load_word(p);
     hash = mix(hash ^ word);
     all |= word;
+  }
+  const std::uint64_t last = load_word(p) & ((std::uint64_t{1} << 8 * (stop - p)) - 1);
+  return {start, stop, mix(hash ^ last), ((all | last) & HIGH_BITS) == 0};
+}
+
+// Reads a token up to a blank, the end of the line, a NUL, or one of the bytes `a` and `b`.
+[[nodiscard]] inline Token read_token(const char* start, char a, char b, std::uint64_t seed) {
+  for (const char* p = start;; p += 8) {
+    std::uint64_t found = boundary_bits(load_word(p), a, b);
+    while (found != 0 && is_control_letter(p + std::countr_zero(found) / 8)) found &= found - 1;
+    if (found != 0) return hash_token(start, p + std::countr_zero(found) / 8, seed);
   }
 }
 

@@ -164,4 +164,26 @@ struct Number {
   return {*start == '-' ? -value : value, p};
 }
 
+// The number that fills [first, stop), first tried in the notation that most numbers have: d.ddd or whole, with or
+// without a minus. False if there is none. It may be infinite.
+[[nodiscard]] inline bool read_number_between(const char* first, const char* stop, double& value) {
+  const bool negative = *first == '-';
+  const char* digits = first + negative;
+  const auto n_decimals = static_cast<std::uint64_t>(stop - digits - 2);
+  std::uint64_t number;
+  if (digits[1] == '.' && is_digit(*digits) && read_last_digits(stop, n_decimals, number)) {
+    // Both operands are whole and small, so the quotient is the double nearest to d.ddd.
+    number += static_cast<std::uint64_t>(*digits - '0') * WHOLE_POWERS[n_decimals];
+    value = static_cast<double>(static_cast<std::int64_t>(number)) / EXACT_POWERS[n_decimals];
+  } else if (read_last_digits(stop, static_cast<std::uint64_t>(stop - digits), number)) {
+    value = static_cast<double>(static_cast<std::int64_t>(number));
+  } else {
+    const Number any = read_number(first);
+    value = any.value;
+    return any.stop == stop && stop != first;
+  }
+  if (negative) value = -value;
+  return true;
+}
+
 }  // namespace maxcosine

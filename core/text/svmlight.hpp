@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "bytes.hpp"
 #include "numbers.hpp"
 #include "parsed_block.hpp"
+#include "avx2.hpp"
 #include "token_boundaries.hpp"
 
 namespace maxcosine {
@@ -23,10 +25,14 @@ struct FeatureOutput {
   std::size_t count;
   unsigned bits;
 
+  void put(std::size_t k, std::uint64_t id, double value) {
+    keys[k] = static_cast<Key>(bits != 0 && id >> bits != 0 ? column_of(mix(id), bits) : id);
+    values[k] = static_cast<Value>(value);
+  }
+
   // False if the value is too large for its type.
   [[nodiscard]] bool add(std::uint64_t id, double value) {
-    keys[count] = static_cast<Key>(bits != 0 && id >> bits != 0 ? column_of(mix(id), bits) : id);
-    values[count] = static_cast<Value>(value);
+    put(count, id, value);
     return std::isfinite(values[count++]);
   }
 };
@@ -36,36 +42,52 @@ struct FeatureOutput {
 template <class Key, class Value>
 [[nodiscard]] inline bool read_plain_feature(const char* text, const std::uint32_t* at, FeatureOutput<Key, Value>& output) {
   const char *colon = text + at[1], *stop = text + at[2];
-  std::uint64_t id, number;
-  if (!read_last_digits(colon, at[1] - at[0] - 1, id) || *colon != ':' || !(is_blank(*stop) || *stop == '\n')) return false;
-  const bool negative = colon[1] == '-';
-  const char* first = colon + 1 + negative;
-  const auto n_decimals = static_cast<std::uint64_t>(stop - first - 2);
+  std::uint64_t id;
   double value;
-  if (first[1] == '.' && is_digit(*first) && read_last_digits(stop, n_decimals, number)) {
-    // Both numbers are whole and small, so the quotient is the double nearest to d.ddd.
-    const auto digits = static_cast<std::int64_t>((*first - '0') * WHOLE_POWERS[n_decimals] + number);
-    value = static_cast<double>(digits) / EXACT_POWERS[n_decimals];
-  } else if (read_last_digits(stop, stop - first, number)) {
-    value = static_cast<double>(static_cast<std::int64_t>(number));
-  } else {
-    const Number any = read_number(first);
-    if (any.stop != stop || stop == first || *first == '-' || *first == '+') return false;
-    value = any.value;
-  }
-  if (output.add(id, negative ? -value : value)) return true;
-  --output.count;
-  return false;
+  if (!read_last_digits(colon, at[1] - at[0] - 1, id) || *colon != ':' || !(is_blank(*stop) || *stop == '\n') ||
+      !read_number_between(colon + 1, stop, value))
+    return false;
+  output.put(output.count, id, value);
+  const bool fits = std::isfinite(output.values[output.count]);
+  output.count += fits;
+  return fits;
 }
+
+#ifdef __AVX2__
+// Reads several plain features at once; returns how many, or 0 if they have to be read one by one.
+template <class Key, class Value>
+[[nodiscard]] inline std::size_t read_several(const char* text, std::span<const std::uint32_t> at,
+                                              FeatureOutput<Key, Value>& output) {
+  if (at.size() <= 2 * FEATURES_AT_ONCE) return 0;
+  const FourFeatures features = read_four_features(text, at.data());
+  for (std::size_t k = 0; k < FEATURES_AT_ONCE; ++k) output.put(output.count + k, features.ids[k], features.values[k]);
+  output.count += features.count;
+  return features.count;
+}
+#endif
 
 // Reads plain features from p on. Returns the end of the line, or where anything else stands.
 template <class Key, class Value>
 [[nodiscard]] inline const char* read_plain_features(const char* p, const Lines& lines, TokenBoundaries& boundaries,
                                                      FeatureOutput<Key, Value>& output) {
+  constexpr std::size_t OF_FEATURE = 3;  // boundaries: before it, within it, after it
   while (is_blank(*p)) {
-    const std::uint32_t* at = boundaries.from(p, 3);
-    if (at == nullptr || !read_plain_feature(lines.text, at, output)) return p;
-    p = lines.text + at[2];
+    std::span<const std::uint32_t> at = boundaries.from(p, OF_FEATURE);
+#ifdef __AVX2__
+    std::size_t alone = 0;
+    while (at.size() >= OF_FEATURE && is_blank(lines.text[at[0]])) {
+      std::size_t n = 0;
+      if (alone == 0) { n = read_several(lines.text, at, output); if (n == 0) alone = 4; }
+      if (n == 0) { if (!read_plain_feature(lines.text, at.data(), output)) break; n = 1; --alone; }
+      at = at.subspan(2 * n);
+    }
+#else
+    while (at.size() >= OF_FEATURE && is_blank(lines.text[at[0]]) && read_plain_feature(lines.text, at.data(), output))
+      at = at.subspan(OF_FEATURE - 1);
+#endif
+    boundaries.skip_to(at);
+    if (lines.text + at[0] == p) return p;
+    p = lines.text + at[0];
   }
   return p;
 }
@@ -151,8 +173,8 @@ template <class Key, class Value>
 [[nodiscard]] ParsedBlock<Key, Value> parse_svmlight(std::string_view text, const ReadOptions& options) {
   constexpr std::size_t SHORTEST_FEATURE = 4;  // "1:1 "
   ParsedBlock<Key, Value> block;
-  block.keys.resize(text.size() / SHORTEST_FEATURE + 1);
-  block.values.resize(text.size() / SHORTEST_FEATURE + 1);
+  block.keys.resize(text.size() / SHORTEST_FEATURE + 8);
+  block.values.resize(text.size() / SHORTEST_FEATURE + 8);
   parse_block(text, options, block, [&](const Lines& lines) { parse_svmlight_lines(lines, options, block); });
   block.keys.resize(block.indptr.back());
   block.values.resize(block.indptr.back());

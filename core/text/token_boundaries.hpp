@@ -10,32 +10,40 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "avx2.hpp"
 #include "bytes.hpp"
 
 namespace maxcosine {
 
-// One bit for each of 64 bytes, the first byte lowest: whether it is a colon or at most a space.
+#ifndef __AVX2__
+// One bit for each of 64 bytes, the first byte lowest: whether it is a colon, a bar, or at most a space.
 [[nodiscard]] inline std::uint64_t boundaries_of_64(const char* p) {
   std::uint64_t bits = 0;
   for (int k = 0; k < 8; ++k) {
-    const std::uint64_t found = boundary_bits(load_word(p + 8 * k), ':', ':') >> 7;
-    bits |= ((found * 0x0102040810204080) >> 56) << (8 * k);
+    const std::uint64_t found = boundary_bits(load_word(p + 8 * k), ':', '|') >> 7;
+    bits |= ((found * 0x0102040810204080) >> 56) << (8 * k);  // moves the lowest bit of each byte to the highest byte
   }
   return bits;
 }
+#endif
 
 class TokenBoundaries {
  public:
   TokenBoundaries(const char* text, const char* stop) : text_(text), stop_(stop) {}
 
-  // The boundary at p, which is one, and those that follow it, at least `n` in all; nullptr if fewer are near.
-  [[nodiscard]] const std::uint32_t* from(const char* p, std::size_t n) {
+  // The boundary at p, which must be one, and as many of those that follow it as are known: at least `n` in all, or
+  // fewer if they are far away.
+  [[nodiscard]] std::span<const std::uint32_t> from(const char* p, std::size_t n) {
     const auto wanted = static_cast<std::uint32_t>(p - text_);
     while (next_ < count_ && at_[next_] < wanted) ++next_;
     if (next_ + n > count_) find(p);
-    return next_ + n <= count_ ? at_.data() + next_ : nullptr;
+    return {at_.data() + next_, count_ - next_};
   }
+
+  // Goes on to the first of the boundaries `rest`, the last of those that from() returned.
+  void skip_to(std::span<const std::uint32_t> rest) { next_ = count_ - rest.size(); }
 
  private:
   static constexpr std::size_t SEGMENT = 8192;  // fits into the first-level cache together with its boundaries

@@ -12,11 +12,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string_view>
 
 #include "bytes.hpp"
 #include "numbers.hpp"
 #include "parsed_block.hpp"
+#include "token_boundaries.hpp"
 
 namespace maxcosine {
 
@@ -83,51 +86,93 @@ struct Namespace {
   return scale.reached;
 }
 
-inline void append(Buffer<char>& letters, std::string_view text) {
-  letters.insert(letters.end(), text.begin(), text.end());
-}
-
+// Appends a name to the letters of all names.
 template <class Block>
 void add_name(Block& block, std::string_view space, std::string_view name) {
+  Buffer<char>& letters = block.letters;
+  std::size_t end = letters.size();
+  letters.resize(end + space.size() + !space.empty() + name.size());
   if (!space.empty()) {
-    append(block.letters, space);
-    block.letters.push_back('^');
+    std::memcpy(letters.data() + end, space.data(), space.size());
+    end += space.size();
+    letters[end++] = '^';
   }
-  append(block.letters, name);
-  block.name_starts.push_back(static_cast<std::int64_t>(block.letters.size()));
+  std::memcpy(letters.data() + end, name.data(), name.size());
+  block.name_starts.push_back(static_cast<std::int64_t>(letters.size()));
 }
 
-// Reads one feature, whose name is at p.
+// Appends a feature; false if its value is too large for its type.
 template <class Value>
-[[nodiscard]] inline Reached read_vw_feature(const char* p, const Namespace& space, const ReadOptions& options,
-                                             ParsedBlock<std::uint32_t, Value>& block) {
+[[nodiscard]] inline bool add_feature(const Token& name, double value, const Namespace& space, const ReadOptions& options,
+                                      ParsedBlock<std::uint32_t, Value>& block) {
+  if (!std::isfinite(static_cast<Value>(value))) return false;
+  block.values.push_back(static_cast<Value>(value));
+  if (!options.exact) block.keys.push_back(static_cast<std::uint32_t>(column_of(name.hash, options.bits)));
+  if (options.exact || options.keep_names) add_name(block, space.name.text(), name.text());
+  return true;
+}
+
+// Reads a feature in the notation that most have: a blank at at[0], a name, a blank or newline at at[1]; or a colon
+// there, a number, and a blank or newline at at[2]. Returns the number of boundaries passed, 0 if it is anything else.
+template <class Value>
+[[nodiscard]] inline std::size_t read_plain_vw_feature(const char* text, const std::uint32_t* at, const Namespace& space,
+                                                       const ReadOptions& options,
+                                                       ParsedBlock<std::uint32_t, Value>& block) {
+  const char* stop = text + at[1];
+  const bool has_value = *stop == ':';
+  const char last = text[at[1 + has_value]];
+  if (at[1] == at[0] + 1 || !(is_blank(last) || last == '\n')) return 0;
+  double value = 1;
+  if (has_value && !read_number_between(stop + 1, text + at[2], value)) return 0;
+  const Token name = hash_token(text + at[0] + 1, stop, space.name.hash);
+  if (options.exact && !name.ascii && first_not_utf8(name.start, name.stop) < name.stop) return 0;
+  return add_feature(name, value * space.scale, space, options, block) ? 1 + has_value : 0;
+}
+
+// Reads plain features from p on. Returns the end of the line, or where anything else stands.
+template <class Value>
+[[nodiscard]] inline const char* read_plain_vw_features(const char* p, const Lines& lines, TokenBoundaries& boundaries,
+                                                        const Namespace& space, const ReadOptions& options,
+                                                        ParsedBlock<std::uint32_t, Value>& block) {
+  constexpr std::size_t OF_FEATURE = 3;  // boundaries: before it, within it, after it
+  while (is_blank(*p)) {
+    std::span<const std::uint32_t> at = boundaries.from(p, OF_FEATURE);
+    while (at.size() >= OF_FEATURE && is_blank(lines.text[at[0]])) {
+      const std::size_t passed = read_plain_vw_feature(lines.text, at.data(), space, options, block);
+      if (passed == 0) break;
+      at = at.subspan(passed);
+    }
+    boundaries.skip_to(at);
+    if (lines.text + at[0] == p) return p;
+    p = lines.text + at[0];
+  }
+  return p;
+}
+
+// Reads a feature in any notation, whose name is at p.
+template <class Value>
+[[nodiscard]] Reached read_vw_feature(const char* p, const Namespace& space, const ReadOptions& options,
+                                      ParsedBlock<std::uint32_t, Value>& block) {
   const Token name = read_token(p, ':', '|', space.name.hash);
   if (name.empty()) return {p, *p == ':' ? FaultCode::NO_NAME : FaultCode::NUL_BYTE};
   if (options.exact && !name.ascii) {
     const char* bad = first_not_utf8(name.start, name.stop);
     if (bad < name.stop) return {bad, FaultCode::NOT_TEXT};
   }
-  double value = space.scale;
-  Reached reached{name.stop};
-  if (*name.stop == ':') {
-    const CheckedNumber number = read_value(name.stop + 1, '|');
-    if (number.reached.code != FaultCode::FINE) return number.reached;
-    value *= number.value;
-    reached = number.reached;
-  }
-  block.values.push_back(static_cast<Value>(value));
-  if (!std::isfinite(block.values.back())) return {p, FaultCode::TOO_LARGE};
-  if (!options.exact) block.keys.push_back(static_cast<std::uint32_t>(column_of(name.hash, options.bits)));
-  if (options.exact || options.keep_names) add_name(block, space.name.text(), name.text());
-  return reached;
+  CheckedNumber number{1, {name.stop}};
+  if (*name.stop == ':') number = read_value(name.stop + 1, '|');
+  if (number.reached.code != FaultCode::FINE) return number.reached;
+  if (!add_feature(name, number.value * space.scale, space, options, block)) return {p, FaultCode::TOO_LARGE};
+  return number.reached;
 }
 
 // Reads namespaces and their features, from the first '|' to the end of the line.
 template <class Value>
-[[nodiscard]] Reached read_namespaces(const char* p, const ReadOptions& options, ParsedBlock<std::uint32_t, Value>& block) {
+[[nodiscard]] Reached read_namespaces(const char* p, const Lines& lines, TokenBoundaries& boundaries,
+                                      const ReadOptions& options, ParsedBlock<std::uint32_t, Value>& block) {
   Namespace space;
   for (;;) {
-    p = skip_blanks(p);
+    p = skip_blanks(read_plain_vw_features(p, lines, boundaries, space, options, block));
     if (ends_line(p)) return {p};
     const Reached reached =
         *p == '|' ? read_namespace(p + 1, options.exact, space) : read_vw_feature(p, space, options, block);
@@ -162,6 +207,7 @@ void cut_features(ParsedBlock<std::uint32_t, Value>& block, std::size_t n_names)
 // Parses lines that all end with a newline.
 template <class Value>
 void parse_vw_lines(const Lines& lines, const ReadOptions& options, ParsedBlock<std::uint32_t, Value>& block) {
+  TokenBoundaries boundaries(lines.text, lines.stop);
   const char* p = lines.text;
   while (p < lines.stop) {
     const char* start = p;
@@ -171,7 +217,7 @@ void parse_vw_lines(const Lines& lines, const ReadOptions& options, ParsedBlock<
     Reached reached{start, FaultCode::NO_BAR};
     if (*header.bar == '|') {
       reached = check_header(header, weight);
-      if (reached.code == FaultCode::FINE) reached = read_namespaces(header.bar, options, block);
+      if (reached.code == FaultCode::FINE) reached = read_namespaces(header.bar, lines, boundaries, options, block);
     } else if (ends_line(header.bar) && header.bar == skip_blanks(start)) {
       reached = {header.bar};
     }
