@@ -59,24 +59,21 @@ template <class T>
   return sum_lanes(lanes) + rest;
 }
 
-// Dot products of a row with G groups of four neighbouring columns.
-template <std::size_t G, class T>
-inline void score_groups(const std::uint32_t* slots, const T* x, std::size_t n, const T* weights, std::size_t width,
-                         double* scores) {
+// Dot products of a row with four neighbouring columns of the weights.
+template <class T>
+inline void score_four_columns(const std::uint32_t* slots, const T* x, std::size_t n, const T* weights, std::size_t width,
+                               double* scores) {
   const std::size_t in_lanes = n - n % LANES;
-  DoubleLanes lanes[LANES][G] = {}, rest[G] = {};
-  for (std::size_t k = 0; k < in_lanes; k += LANES)
-    for (std::size_t lane = 0; lane < LANES; ++lane) {
-      const T* columns = weights + slots[k + lane] * width;
-      const double value = x[k + lane];
-      for (std::size_t g = 0; g < G; ++g) lanes[lane][g] += load_lanes(columns + g * LANES) * value;
-    }
-  for (std::size_t k = in_lanes; k < n; ++k)
-    for (std::size_t g = 0; g < G; ++g) rest[g] += load_lanes(weights + slots[k] * width + g * LANES) * double(x[k]);
-  for (std::size_t g = 0; g < G; ++g) {
-    const DoubleLanes sums = ((lanes[0][g] + lanes[1][g]) + (lanes[2][g] + lanes[3][g])) + rest[g];
-    std::memcpy(scores + g * LANES, &sums, sizeof sums);
+  DoubleLanes s0{}, s1{}, s2{}, s3{}, rest{};
+  for (std::size_t k = 0; k < in_lanes; k += LANES) {
+    s0 += load_lanes(weights + slots[k] * width) * double(x[k]);
+    s1 += load_lanes(weights + slots[k + 1] * width) * double(x[k + 1]);
+    s2 += load_lanes(weights + slots[k + 2] * width) * double(x[k + 2]);
+    s3 += load_lanes(weights + slots[k + 3] * width) * double(x[k + 3]);
   }
+  for (std::size_t k = in_lanes; k < n; ++k) rest += load_lanes(weights + slots[k] * width) * double(x[k]);
+  const DoubleLanes sums = ((s0 + s1) + (s2 + s3)) + rest;
+  std::memcpy(scores, &sums, sizeof sums);
 }
 
 // Dot products of a row with every column. `width` is 1 or a multiple of four.
@@ -87,9 +84,7 @@ inline void score_columns(const std::uint32_t* slots, const T* x, std::size_t n,
     scores[0] = score_one_column(slots, x, n, weights);
     return;
   }
-  std::size_t h = 0;
-  for (; h + 3 * LANES <= width; h += 3 * LANES) score_groups<3>(slots, x, n, weights + h, width, scores + h);
-  for (; h < width; h += LANES) score_groups<1>(slots, x, n, weights + h, width, scores + h);
+  for (std::size_t h = 0; h < width; h += LANES) score_four_columns(slots, x, n, weights + h, width, scores + h);
 }
 
 // Adds factor * x to one column, in the arithmetic of the weights.

@@ -42,11 +42,11 @@ struct Examples {
   std::int64_t* predicted = nullptr;   // null, or receives the class predicted before each row is learnt
 };
 
-enum class Fault : int { none, not_canonical, bad_row, bad_step };
+enum class Refusal : int { none, not_canonical, bad_row, bad_step };
 
 struct Outcome {
   std::size_t rows_done;
-  Fault fault = Fault::none;
+  Refusal refusal = Refusal::none;
   std::size_t head = 0;
 };
 
@@ -142,7 +142,7 @@ void write_row(const Heads<T>& heads, Head& head, const Row<T>& row, std::int64_
 
 // One round of one head. `right` and `rival` are columns; y is the sign of the example in `right`.
 template <class T>
-[[nodiscard]] Fault learn_row(const Heads<T>& heads, std::size_t h, const Row<T>& row, double dot, double y,
+[[nodiscard]] Refusal learn_row(const Heads<T>& heads, std::size_t h, const Row<T>& row, double dot, double y,
                               std::int64_t right, std::int64_t rival) {
   Head& head = heads.table[h];
   const double scale = head.scale;
@@ -153,18 +153,18 @@ template <class T>
                 heads.params + h * heads.params_width, move, rule.context);
   const double keep = move[0];
   double add = move[1];
-  if (!(keep >= 0 && add >= 0 && std::isfinite(keep) && std::isfinite(add))) return Fault::bad_step;
+  if (!(keep >= 0 && add >= 0 && std::isfinite(keep) && std::isfinite(add))) return Refusal::bad_step;
   if (row.weight != 1) {
     head.weighted = 1;
     add *= row.weight;
   }
-  if (keep != 1 && !shrink(heads, h, keep)) return Fault::bad_step;
+  if (keep != 1 && !shrink(heads, h, keep)) return Refusal::bad_step;
   if (heads.total && head.sum_scale > LARGEST_DEBT * head.scale * double(head.learnt + 1)) {
     head.sum_slack += average_rounding(head, LIMITS<T>);
     flush_average(heads, h);
   }
   const double step = add > 0 ? plan_step(heads, h, add, dot, row.sq_x) : 0;
-  if (!(step >= 0)) return Fault::bad_step;
+  if (!(step >= 0)) return Refusal::bad_step;
   if (step > 0) {
     write_row(heads, head, row, right, step * y);
     if (rival >= 0) write_row(heads, head, row, rival, -step);
@@ -180,7 +180,7 @@ template <class T>
     head.sum_norm += head.scale * std::sqrt(head.sq_v);
     head.sum_slack += head.scale * head.slack_v;
   }
-  return Fault::none;
+  return Refusal::none;
 }
 
 // All heads learn one row, whose scores are known.
@@ -204,8 +204,8 @@ template <class T>
     }
     const double y = code == head.positive ? 1 : -1;
     const double dot = y * (scores[h] + heads.constant * double(heads.bias[h]));
-    const Fault fault = learn_row(heads, h, row, dot, y, std::int64_t(h), -1);
-    if (fault != Fault::none) return {0, fault, h};
+    const Refusal refusal = learn_row(heads, h, row, dot, y, std::int64_t(h), -1);
+    if (refusal != Refusal::none) return {0, refusal, h};
   }
   return {};
 }
@@ -225,7 +225,7 @@ template <class T>
     if (far && position + ROWS_AHEAD < examples.n)
       prefetch_row(heads.v, heads.width, rows, row_at(position + ROWS_AHEAD));
     Row<T> row{rows.slots + rows.indptr[number], rows.values + rows.indptr[number], rows.size(number), !rows.mapped, 0, 1};
-    if (!rows.mapped && !is_canonical(row.slots, row.n, heads.n_features)) return {position, Fault::not_canonical};
+    if (!rows.mapped && !is_canonical(row.slots, row.n, heads.n_features)) return {position, Refusal::not_canonical};
     const double square = rows.squares ? rows.squares[number] : square_norm(row.values, row.n);
     const std::int64_t code = examples.codes[number];
     if (examples.predicted) {
@@ -238,11 +238,11 @@ template <class T>
       for (std::size_t h = 0; h < heads.n_heads; ++h) heads.table[h].seen += 1;
       continue;
     }
-    if (!(limits.low_sq_x <= square && square <= limits.high_sq_x)) return {position, Fault::bad_row};
+    if (!(limits.low_sq_x <= square && square <= limits.high_sq_x)) return {position, Refusal::bad_row};
     row.sq_x = (square + heads.constant * heads.constant) * (joint ? 2 : 1);
     if (!examples.predicted) score_columns(row.slots, row.values, row.n, heads.v, heads.width, scores.data());
     const Outcome outcome = learn_in_all_heads(heads, row, code, scores.data());
-    if (outcome.fault != Fault::none) return {position, outcome.fault, outcome.head};
+    if (outcome.refusal != Refusal::none) return {position, outcome.refusal, outcome.head};
   }
   return {examples.n};
 }
@@ -308,7 +308,7 @@ template <class T>
                                            examples.predicted ? predicted.data() : nullptr});
     if (examples.predicted)
       for (std::size_t k = 0; k < outcome.rows_done; ++k) examples.predicted[row_of(k)] = predicted[k];
-    if (outcome.fault != Fault::none) return {start + outcome.rows_done, outcome.fault, outcome.head};
+    if (outcome.refusal != Refusal::none) return {start + outcome.rows_done, outcome.refusal, outcome.head};
   }
   return {examples.n};
 }

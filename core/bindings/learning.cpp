@@ -51,7 +51,7 @@ template <class T>
 // Rows done, what ended the sweep, and in which head.
 using Ended = std::tuple<std::size_t, int, std::size_t>;
 
-Ended ended(const Outcome& outcome) { return {outcome.rows_done, int(outcome.fault), outcome.head}; }
+Ended ended(const Outcome& outcome) { return {outcome.rows_done, int(outcome.refusal), outcome.head}; }
 
 // Returned by learn_dict beside the faults of a sweep: the weights lack room for the features of the example.
 constexpr int NO_ROOM = 100;
@@ -152,10 +152,10 @@ class Engine {
           }
           const Outcome outcome =
               good ? sweep(heads, Rows<T>{indptr, slots_.data(), values.data(), &square, true}, examples)
-                   : Outcome{0, Fault::bad_row};
-          if (outcome.fault != Fault::none) index.truncate(before);
+                   : Outcome{0, Refusal::bad_row};
+          if (outcome.refusal != Refusal::none) index.truncate(before);
           raise_pending_errors();
-          return {int(outcome.fault), outcome.head};
+          return {int(outcome.refusal), outcome.head};
         },
         heads_);
   }

@@ -13,7 +13,7 @@ from maxcosine import core
 from maxcosine.heads import Heads
 from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_of
 
-# Why the core ended a sweep: `enum class Fault` in core/sweep.hpp.
+# Why the core ended a sweep: `enum class Refusal` in core/sweep.hpp.
 _FINISHED, _NOT_CANONICAL, _BAD_ROW = 0, 1, 2
 
 # Fewer rows than this are not worth another thread.
