@@ -266,11 +266,43 @@ FeatureIndex from_state(nb::tuple state) {
   return index;
 }
 
+constexpr const char* DOCUMENTATION = R"(Slots 0, 1, 2, ... for ids or names in the order of their first appearance.
+
+It grows with the features seen, never with the largest id. Threads may look up while another one grows it.
+
+Parameters
+----------
+kind : {"ids", "names"}
+    Whole numbers from 0 to 2^64 - 1, or str.
+
+Attributes
+----------
+kind : str
+    The kind of keys.
+named : bool
+    Whether keys are names.
+nbytes : int
+    Memory in bytes: at most 21 for each id; at most 30 for each name, and 1.25 times its letters in UTF-8.
+
+References
+----------
+.. [1] D. E. Knuth, The Art of Computer Programming, volume 3, section 6.4: open addressing.
+
+Examples
+--------
+>>> from maxcosine import FeatureIndex
+>>> index = FeatureIndex("names")
+>>> index.slots_of(["pear", "apple", "pear"]).tolist()
+[0, 1, 0]
+>>> index.keys().tolist()
+['pear', 'apple']
+)";
+
 }  // namespace
 
 void bind_index(nb::module_& m) {
   m.attr("MAX_FEATURES") = MAX_FEATURES;
-  nb::class_<SharedIndex> index(m, "FeatureIndex");
+  nb::class_<SharedIndex> index(m, "FeatureIndex", DOCUMENTATION);
   index.attr("__module__") = "maxcosine.core";  // so that a pickle loads on any processor
   index.def("__init__", &construct, "kind"_a)
       .def_static(
@@ -280,19 +312,24 @@ void bind_index(nb::module_& m) {
             slots_of(*index, keys);
             return index;
           },
-          "keys"_a, "kind"_a)
+          "keys"_a, "kind"_a, "Return an index in which the k-th of these different keys has slot k.")
       .def_prop_ro("kind", &kind_name)
       .def_prop_ro("named", [](const SharedIndex& self) { return self.kind() == Kind::names; })
       .def_prop_ro("nbytes", &nbytes)
       .def("__len__", &count)
-      .def("keys", &keys)
-      .def("letters", &letters)
-      .def("copy", [](const SharedIndex& self) { return std::make_unique<SharedIndex>(copy(self)); })
-      .def("truncate", &truncate, "count"_a)
-      .def("slots_of", &slots_of, "keys"_a)
-      .def("map_ids", &map_ids, "indptr"_a, "ids"_a, "values"_a, nb::kw_only(), "grow"_a)
-      .def("map_names", &map_names, "indptr"_a, "letters"_a, "starts"_a, "values"_a, nb::kw_only(), "grow"_a)
-      .def("map_dicts", &map_dicts, "examples"_a, "dtype"_a, nb::kw_only(), "grow"_a)
+      .def("keys", &keys, "Return the keys in the order of their slots: uint64, or str objects.")
+      .def("letters", &letters, "Return the UTF-8 letters of all names, and where each name begins.")
+      .def(
+          "copy", [](const SharedIndex& self) { return std::make_unique<SharedIndex>(copy(self)); },
+          "Return a copy that can grow on its own.")
+      .def("truncate", &truncate, "count"_a, "Forget all features but the first ones.")
+      .def("slots_of", &slots_of, "keys"_a, "Return the slots of these keys; new keys get one.")
+      .def("map_ids", &map_ids, "indptr"_a, "ids"_a, "values"_a, nb::kw_only(), "grow"_a,
+           "Return CSR arrays with slots for ids, without zeros and, unless it may grow, without unknown ids.")
+      .def("map_names", &map_names, "indptr"_a, "letters"_a, "starts"_a, "values"_a, nb::kw_only(), "grow"_a,
+           "Return CSR arrays with slots for names, as map_ids does; a slot may occur twice in a row.")
+      .def("map_dicts", &map_dicts, "examples"_a, "dtype"_a, nb::kw_only(), "grow"_a,
+           "Return CSR arrays with slots for dicts of feature to value; a refused one leaves the index unchanged.")
       .def("__getstate__", &get_state)
       .def("__setstate__", [](SharedIndex& self, nb::tuple state) { new (&self) SharedIndex(from_state(state)); });
 }
