@@ -4,62 +4,72 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.contract.streams import augmented, bits, csr, every_rule, new_model, signs, stacked, taught, teach
-from tests.contract.test_finite import assert_finite, assert_norm_is_tracked
+from tests.contract.streams import claims, csr, hypotheses, problems
+from tests.contract.test_finite import assert_finite_and_tracked
+from tests.learners import ALL_SETTINGS, learnt
 from tests.reference import attained_margin
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxcosine.SortedLabelsWarning")
 
 
 @st.composite
 def streams(draw):
-    """Rows of mixed norms and density, zero rows among them, with labels that are more or less noise.
+    """A setting, rows of mixed norms and density, labels that are more or less noise, cuts into chunks.
 
-    Returns X, codes, the directions that made the labels, and cuts into chunks.
+    Returns the setting, X, codes, the directions that made the labels, and the cuts.
     """
+    setting = draw(st.sampled_from(ALL_SETTINGS))
     n, n_features = draw(st.integers(1, 250)), draw(st.integers(1, 40))
     decades, density, noise = draw(st.floats(0, 5)), draw(st.floats(0.05, 1)), draw(st.floats(0, 1))
-    n_classes, dtype = draw(st.integers(2, 6)), draw(st.sampled_from([np.float32, np.float64]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < density)
-    X = (X * 10.0 ** rng.uniform(-decades, decades, (n, 1))).astype(dtype)
-    truth = rng.normal(size=(n_classes, n_features))
+    X = (X * 10.0 ** rng.uniform(-decades, decades, (n, 1))).astype(setting.dtype)
+    truth = rng.normal(size=(setting.n_classes, n_features))
     codes = (X @ truth.T).argmax(axis=1)
-    codes = np.where(rng.random(n) < max(0.0, noise - 0.5), rng.integers(0, n_classes, n), codes)
-    return X, codes, truth, [0, *sorted(draw(st.lists(st.integers(0, n), max_size=6))), n]
+    wrong = rng.random(n) < max(0.0, noise - 0.5)
+    codes = np.where(wrong, rng.integers(0, setting.n_classes, n), codes)
+    return setting, X, codes, truth, [0, *sorted(draw(st.sets(st.integers(1, n), max_size=6)) - {n}), n]
 
 
-def assert_ceilings_hold(model, X, codes, truth):
+def separators(setting, truth):
+    """What made the labels, as one vector for each binary problem."""
+    W = np.pad(truth, ((0, 0), (0, int(setting.fit_intercept))))
+    if setting.learning == "joint":
+        return [W.ravel()]
+    return [W[1] - W[0]] if setting.learning == "binary" else list(W - np.roll(W, 1, axis=0))
+
+
+def assert_ceilings_hold(setting, learner, X, codes, truth):
     """Nothing attains a margin above the ceiling: neither what was learnt nor what made the labels."""
-    Z = augmented(X, True).astype(np.float64)[X.any(axis=1)]
-    Z[:, -1] *= model.heads.fit_intercept
-    if len(Z) == 0:
-        return
-    heads, certificate = model.heads, model.certificate()
-    rounding = 1e2 * np.finfo(X.dtype).eps * np.linalg.norm(Z, axis=1).max()
-    for head, positive in enumerate(heads.table["positive"]):
-        rivals = [stacked(heads.weights())[head], np.append(truth[positive] - truth[positive - 1], 0.0)]
-        rivals += [stacked(heads.averaged_weights())[head]] if heads.average else []
-        Y = signs(codes[X.any(axis=1)] == positive)
-        margin = max(attained_margin(w, Z, Y) for w in rivals)
-        assert margin <= np.atleast_1d(certificate.margin_ceiling)[head] + rounding
+    if X.any():
+        ceilings = claims(learner.certificate_, "margin_ceiling")
+        for w, w_star, (Z, Y), ceiling in zip(
+            hypotheses(setting, learner),
+            separators(setting, truth),
+            problems(setting, X, codes),
+            ceilings,
+            strict=True,
+        ):
+            rounding = 1e2 * np.finfo(X.dtype).eps * np.linalg.norm(Z, axis=1).max()
+            assert max(attained_margin(w, Z, Y), attained_margin(w_star, Z, Y)) <= ceiling + rounding
 
 
 @pytest.mark.slow
-@every_rule
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(made=streams(), average=st.booleans(), fit_intercept=st.booleans())
-def test_every_law_on_any_stream(name, made, average, fit_intercept):
-    X, codes, truth, cuts = made
-    options = {"n_classes": len(truth), "average": average, "fit_intercept": fit_intercept}
-    model = taught(name, X, codes, **options)
-    chunked = new_model(name, X, **options)
+@hypothesis_settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@given(made=streams())
+def test_every_law_on_any_stream(rule, made):
+    setting, X, codes, truth, cuts = made
+    classes = np.arange(setting.n_classes)
+    learner = setting.classifier(rule).partial_fit(X, codes, classes=classes)
+    chunked = setting.classifier(rule)
     for start, stop in itertools.pairwise(cuts):
-        teach(chunked, csr(X[start:stop]), codes[start:stop])
-    assert bits(chunked) == bits(model)
-    assert_finite(model)
-    assert np.all(model.heads.table["seen"] == len(X))
-    assert np.all(model.heads.table["mistakes"] <= np.count_nonzero(X.any(axis=1)))
-    assert_norm_is_tracked(model.heads)
-    assert_ceilings_hold(model, X, codes, truth)
+        chunked.partial_fit(csr(X[start:stop]), codes[start:stop], classes=classes)
+    assert learnt(chunked) == learnt(learner)
+    assert_finite_and_tracked(learner)
+    assert learner.n_seen_ == len(X)
+    assert np.all(np.asarray(learner.mistakes_) <= np.count_nonzero(X.any(axis=1)))
+    assert_ceilings_hold(setting, learner, X, codes, truth)

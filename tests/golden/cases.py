@@ -18,6 +18,7 @@ from safetensors.numpy import load_file
 import maxcosine
 from maxcosine.cli import run as run_command
 from tests.golden import streams
+from tests.learners import IN_MEMORY
 
 RULES = (
     "aggressive_romma",
@@ -162,7 +163,7 @@ def learn_dicts(rule: str, setting: Setting) -> Learnt:
 
 
 def _learnt(learner: Any) -> Learnt:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         path = Path(folder) / "model.safetensors"
         maxcosine.save(learner, path)
         return read_model(path)
@@ -173,7 +174,7 @@ def _learnt(learner: Any) -> Learnt:
 
 def _train(rule: str, setting: Setting, text: str, *options: str, suffix: str) -> Learnt:
     """Learn with the command `maxcosine train`."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as name:
         data, model = Path(name) / f"stream{suffix}", Path(name) / "model.safetensors"
         data.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
         arguments = ["train", str(data), "--model", str(model), "--rule", rule, "--threads", "1", "--json"]
