@@ -97,7 +97,9 @@ def _system_message(error: OSError) -> str:
         **dict.fromkeys(
             (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there, or name a file elsewhere"
         ),
-        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "check the permissions, or name another file"),
+        **dict.fromkeys(
+            (errno.EACCES, errno.EPERM, errno.EROFS), "check the permissions, or name another file"
+        ),
         errno.ENOENT: "check the name",
     }.get(error.errno)
     return f"{where}{error.strerror}" + ("" if advice is None else f"; {advice}")

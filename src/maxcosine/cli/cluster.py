@@ -60,14 +60,14 @@ def train_on(
 
     assert cluster.on is not None
     started = time.perf_counter()
-    learner = {
+    learner: dict[str, Any] = {
         "rule": settings.rule.name,
         "rule_params": params,
         "average": settings.average,
         "fit_intercept": settings.fit_intercept,
         "multiclass": settings.multiclass,
     }
-    merging = {"how": cluster.how.value, "rounds": rounds, "n_shards": cluster.shards}
+    merging: dict[str, Any] = {"how": cluster.how.value, "rounds": rounds, "n_shards": cluster.shards}
     options = {"format": read.format, **read.feature_options, "on_bad": read.on_bad}
     estimator = OnlineClassifier(**learner, dtype=read.dtype)
     estimator = train_files(data, estimator, cluster.on, **merging, **options)
@@ -77,8 +77,6 @@ def train_on(
     status = Status(rounds, examples, first.examples, first.mistakes, first.bad)
     inputs = describe_inputs(expand(data))
     recorded = {**options, **learner, "on": cluster.on, **merging}
-    model_file.save(
-        model, path, provenance=provenance(status, inputs, recorded, command_line(), seconds)
-    )
+    model_file.save(model, path, provenance=provenance(status, inputs, recorded, command_line(), seconds))
     read_bytes = rounds * sum(one["bytes"] or 0 for one in inputs)
     return model, outcome(model, status, seconds, bad_messages=first.first_bad, read_bytes=read_bytes)

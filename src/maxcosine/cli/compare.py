@@ -110,9 +110,9 @@ def _write_report(
     date: datetime,
     seconds: float,
 ) -> None:
+    from maxcosine.data import describe_inputs, expand
     from maxcosine.experiments import comparison_report
     from maxcosine.experiments.environment import processor, versions
-    from maxcosine.data import describe_inputs, expand
 
     details = comparison_report.RunDetails(
         data=describe_inputs(stream.inputs.names),

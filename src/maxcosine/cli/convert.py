@@ -18,7 +18,10 @@ def convert(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="PATH", help="Where to write: Parquet if it ends in .parquet, else Arrow."
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="Where to write: Parquet if it ends in .parquet, else Arrow.",
         ),
     ],
     reading: Reading,

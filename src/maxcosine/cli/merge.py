@@ -35,8 +35,8 @@ def merge(
     """
     from maxcosine import __version__, model_file
     from maxcosine.cli.display import tell
-    from maxcosine.merging import merge as merge_models
     from maxcosine.data import expand
+    from maxcosine.merging import merge as merge_models
 
     check_outputs({"model": model}, models)
     paths = [Path(name) for name in expand(models)]

@@ -67,7 +67,9 @@ class Reading:
     ] = OnBad.error
     threads: Annotated[
         int | None,
-        typer.Option(min=1, help="Threads that parse; all processors by default. Same model with any number."),
+        typer.Option(
+            min=1, help="Threads that parse; all processors by default. Same model with any number."
+        ),
     ] = None
 
     def fields(self) -> dict[str, Any]:
@@ -109,7 +111,9 @@ class Examples:
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command take the fields of its dataclass parameters one by one, as a command line has them."""
     parameters = inspect.signature(command, eval_str=True).parameters
-    groups = {name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)}
+    groups: dict[str, Any] = {
+        name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)
+    }
     fields = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
 
     @wraps(command)

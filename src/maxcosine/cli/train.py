@@ -192,7 +192,9 @@ def _learn(training: "Training", watch: "TrainingWatch", model: Path, resumed: l
         seconds = time.perf_counter() - started
         model_file.save(training.model, model, provenance=training.provenance(command_line(), seconds))
     except KeyboardInterrupt:
-        tell(f"interrupted after {training.status.examples:,} examples; {_how_to_resume(training.checkpoint)}")
+        tell(
+            f"interrupted after {training.status.examples:,} examples; {_how_to_resume(training.checkpoint)}"
+        )
         raise
     return seconds
 

@@ -8,8 +8,9 @@
 (2, 4) ['1', '-1'] None
 """
 
-from maxcosine.data.arrow import is_cache, write_cache
 from maxcosine.data.batch import RowBatch
+from maxcosine.data.cache_file import is_cache
+from maxcosine.data.caches import write_cache
 from maxcosine.data.errors import StreamError
 from maxcosine.data.input_file import STANDARD_INPUT, is_compressed
 from maxcosine.data.inputs import Place, Span, describe_inputs, expand, next_line_start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -13,6 +12,19 @@ from maxcosine.data.inputs import START, Place
 
 def _no_lines() -> np.ndarray:
     return np.zeros(0, np.int64)
+
+
+class Names(NamedTuple):
+    """Names of features: name k is letters[starts[k] : starts[k + 1]], in UTF-8."""
+
+    letters: np.ndarray
+    starts: np.ndarray
+
+    def take(self, kept: np.ndarray) -> Names:
+        """Return the names where a boolean array is true."""
+        lengths = np.diff(self.starts)
+        letters = self.letters[self.starts[0] : self.starts[-1]]
+        return Names(letters[np.repeat(kept, lengths)], _offsets(lengths[kept]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,54 +63,50 @@ class RowPlaces:
         """Return where the row after this one begins, or the next block."""
         return self.start(row + 1) if row + 1 < len(self.lines) else self.after
 
-    def take(self, rows: np.ndarray | slice) -> RowPlaces:
-        """Return the places of some of the rows."""
-        offsets = None if self.offsets is None else self.offsets[rows]
-        return replace(self, lines=self.lines[rows], offsets=offsets)
-
-
-class NamedColumns(NamedTuple):
-    """The names of hashed features, one after another."""
-
-    columns: np.ndarray
-    """uint32: the column that each name was hashed to."""
-    letters: np.ndarray
-    starts: np.ndarray
-
 
 @dataclass(eq=False)
 class RowBatch:
     """Examples in the order of the data, with their features in CSR layout.
 
-    Features are known by column numbers, ids or names; two of `columns`, `ids` and `letters` are None. Columns
-    and ids occur once in a row, in any order, and their values are not 0. Names may occur several times: only
-    an index knows which of them are equal.
+    Columns and ids occur once in a row, in any order, and their values are not 0. Names may occur several
+    times: only an index knows which of them are equal.
+
+    Parameters
+    ----------
+    indptr : array of int64, n_rows + 1
+        Where the features of each row begin.
+    keys : array or Names
+        The features: uint32 for column numbers and hashed columns, uint64 for ids, or their names.
+    values : array of float32 or float64
+        The values of the features.
+    codes : array of int
+        The code of each row's label among the labels of the stream; -1 for a row without a label.
+    weights : array of float64, optional
+        What the step of each row is multiplied by; None if all weights are 1.
+    squares : array of float64, optional
+        The square norm of each row, if it is known.
+    n_columns : int, optional
+        One more than the highest column, if it is known.
+    hashed_names : Names, optional
+        The names of hashed features as they are written, if they are kept.
+    hashed_columns : array of uint32, optional
+        The column of each of these names.
+    skipped : array of int
+        For each bad line of the block: how many rows precede it.
+    places : RowPlaces
+        Where the rows are in the inputs.
     """
 
     indptr: np.ndarray
-    """int64, n_rows + 1: where the features of each row begin."""
+    keys: np.ndarray | Names
     values: np.ndarray
-    """float32 or float64: the values of the features."""
     codes: np.ndarray
-    """int64: the code of each row's label among the labels of the stream; -1 for a row without a label."""
-    columns: np.ndarray | None = None
-    """uint32: column numbers, or hashed columns."""
-    ids: np.ndarray | None = None
-    """uint64: ids for an index."""
-    letters: np.ndarray | None = None
-    """uint8: the names of the features, one after another, in UTF-8."""
-    name_starts: np.ndarray | None = None
-    """int64, n_values + 1: where each name begins in `letters`."""
     weights: np.ndarray | None = None
-    """float64: what the step of each row is multiplied by; None if all weights are 1."""
     squares: np.ndarray | None = None
-    """float64: the square norm of each row, if it is known."""
     n_columns: int | None = None
-    """One more than the highest column, if it is known."""
-    named_columns: NamedColumns | None = None
-    """The names of hashed features, if they are kept."""
+    hashed_names: Names | None = None
+    hashed_columns: np.ndarray | None = None
     skipped: np.ndarray = field(default_factory=_no_lines)
-    """For each bad line of the block: how many rows precede it."""
     places: RowPlaces = field(default_factory=RowPlaces)
 
     def __len__(self) -> int:
@@ -107,26 +115,22 @@ class RowBatch:
     @property
     def kind(self) -> str:
         """What features are known by: "columns", "ids" or "names"."""
-        return "columns" if self.columns is not None else "ids" if self.ids is not None else "names"
-
-    def names(self) -> list[str]:
-        """Return the names of the features of all rows."""
-        return decode_names(self.letters, self.name_starts)
+        if isinstance(self.keys, Names):
+            return "names"
+        return "columns" if self.keys.dtype == np.uint32 else "ids"
 
     def __getitem__(self, rows: slice) -> RowBatch:
         """Return consecutive rows, without copying their features."""
         start, stop, _ = rows.indices(len(self))
         if (start, stop) == (0, len(self)):
             return self
-        first, last = int(self.indptr[start]), int(self.indptr[stop])
-        features, rows = slice(first, last), slice(start, stop)
-        return self._part(
-            rows,
-            self.indptr[start : stop + 1] - first,
-            features,
-            self.letters,
-            None if self.name_starts is None else self.name_starts[first : last + 1],
-        )
+        first, last = self.indptr[start], self.indptr[stop]
+        if isinstance(self.keys, Names):
+            keys: np.ndarray | Names = self.keys._replace(starts=self.keys.starts[first : last + 1])
+        else:
+            keys = self.keys[first:last]
+        indptr = self.indptr[start : stop + 1] - first
+        return self._select(rows, replace(self, indptr=indptr, keys=keys, values=self.values[first:last]))
 
     def take(self, kept: np.ndarray) -> RowBatch:
         """Return the rows where a boolean array is true."""
@@ -134,50 +138,28 @@ class RowBatch:
             return self
         sizes = np.diff(self.indptr)
         features = np.repeat(kept, sizes)
-        letters, starts = self.letters, self.name_starts
-        if letters is not None and starts is not None:
-            lengths = np.diff(starts)
-            letters = letters[starts[0] : starts[-1]][np.repeat(features, lengths)]
-            starts = np.concatenate([[0], np.cumsum(lengths[features])])
-        indptr = np.concatenate([[0], np.cumsum(sizes[kept])])
-        return self._part(kept, indptr, features, letters, starts)
+        keys = self.keys.take(features) if isinstance(self.keys, Names) else self.keys[features]
+        indptr = _offsets(sizes[kept])
+        return self._select(kept, replace(self, indptr=indptr, keys=keys, values=self.values[features]))
 
-    def _part(
-        self,
-        rows: np.ndarray | slice,
-        indptr: np.ndarray,
-        features: np.ndarray | slice,
-        letters: np.ndarray | None,
-        name_starts: np.ndarray | None,
-    ) -> RowBatch:
+    def _select(self, rows: np.ndarray | slice, features: RowBatch) -> RowBatch:
+        """Return the features of some rows with the other properties of these rows."""
+        offsets = self.places.offsets
         return replace(
-            self,
-            indptr=indptr,
-            values=self.values[features],
+            features,
             codes=self.codes[rows],
-            columns=None if self.columns is None else self.columns[features],
-            ids=None if self.ids is None else self.ids[features],
-            letters=letters,
-            name_starts=name_starts,
             weights=None if self.weights is None else self.weights[rows],
             squares=None if self.squares is None else self.squares[rows],
             n_columns=None,
             skipped=_no_lines(),
-            places=self.places.take(rows),
+            places=replace(
+                self.places,
+                lines=self.places.lines[rows],
+                offsets=None if offsets is None else offsets[rows],
+            ),
         )
 
 
-def decode_names(letters: np.ndarray | None, starts: np.ndarray | None) -> list[str]:
-    """Return names as strings; bytes that are not UTF-8 are escaped.
-
-    >>> decode_names(np.frombuffer(b"freewin", np.uint8), np.array([0, 4, 7]))
-    ['free', 'win']
-    """
-    if letters is None or starts is None:
-        return []
-    text = letters.tobytes()
-    ends: Sequence[int] = starts.tolist()
-    return [
-        text[start:stop].decode(errors="backslashreplace")
-        for start, stop in zip(ends[:-1], ends[1:], strict=True)
-    ]
+def _offsets(sizes: np.ndarray) -> np.ndarray:
+    """Return where items of these sizes begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)])

@@ -1,4 +1,4 @@
-"""The inputs of a stream: names, globs and standard input, read one after another in blocks of whole lines."""
+"""The inputs of a stream: files, globs and standard input, read in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ class Place(NamedTuple):
 
 START = Place()
 
+InputNames = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""One name or several."""
+
 
 class Span(NamedTuple):
     """Whole lines of a plain file, by their first byte and the byte after the last; by default, all."""
@@ -69,6 +72,16 @@ class Block:
     too_long: bool = False
     """The block is the beginning of one line, which has more than MAX_LINE_BYTES."""
 
+    def text(self, start: int = 0, stop: int | None = None) -> bytes:
+        """Return a part of the text, or all of it; bytes are counted from the first line."""
+        end = self.stop if stop is None else self.start + stop
+        return bytes(self.buffer[self.start + start : end])
+
+    def line(self, start: int) -> bytes:
+        """Return the line that begins at a byte, without its end."""
+        newline = self.buffer.find(b"\n", self.start + start, self.stop)
+        return self.text(start, None if newline < 0 else newline - self.start).removesuffix(b"\r")
+
 
 def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Return the inputs that names stand for: files, globs, and ``-`` for standard input.
@@ -84,7 +97,7 @@ def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
         The files of a glob are in the order of their names.
     """
     found: list[str] = []
-    for name in map(os.fspath, names):
+    for name in [os.fspath(name) for name in names]:
         matches = [name]
         if name != STANDARD_INPUT and not os.path.exists(name):
             matches = sorted(glob.glob(name, recursive=True))
@@ -120,7 +133,7 @@ class Inputs:
 
     def __init__(
         self,
-        names: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        names: InputNames,
         spans: Sequence[Span] | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:

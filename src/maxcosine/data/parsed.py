@@ -1,4 +1,4 @@
-"""What the readers of text and of caches have in common: one parsed block, and its bad lines."""
+"""One parsed block, its labels and its bad lines: shared by the readers of text and of caches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxcosine.core import FAULT_CODES, FAULT_MESSAGES, first_bad_row
+from maxcosine.core import FAULT_CODES, FAULT_MESSAGES
 from maxcosine.data.batch import RowBatch
 from maxcosine.data.errors import StreamError
 from maxcosine.data.options import ReadOptions
+from maxcosine.rows import SlotRows, bad_rows
 
 NO_LABEL = FAULT_MESSAGES[FAULT_CODES["NO_LABEL"]]
 BAD_NORM = (
@@ -19,7 +20,7 @@ BAD_NORM = (
     "--normalize l2 or --log1p"
 )
 MAX_REPORTED = 5
-"""Of this many bad lines, a stream remembers the messages."""
+"""A stream remembers the messages of this many bad lines."""
 _MAX_QUOTED = 40
 
 
@@ -46,32 +47,39 @@ class ParsedBlock:
     """The rows of a block or of a record batch, before their labels have codes of the stream."""
 
     batch: RowBatch
-    """Codes are positions in `labels`; lines and offsets of rows are known, other places are not."""
+    """Codes are positions in `labels`; of the places, only lines and offsets are known."""
     labels: Sequence[str]
     """The labels of the block, in the order of their first rows."""
-    bad: list[BadLine]
-    """In the order of their lines."""
     source: int
     n_lines: int
     n_bytes: int
     is_last: bool
     """Whether the input ends with the block."""
-    rows_dropped: bool = False
-    """Whether some of the labels may belong to no row."""
+    bad: Sequence[BadLine] = ()
+    """In the order of their lines."""
+    is_partial: bool = False
+    """Whether rows were left out: some of the labels may belong to no row."""
+
+    def without(self, unusable: Sequence[BadLine], rows: Sequence[int]) -> ParsedBlock:
+        """Make bad lines of some rows."""
+        if rows:
+            kept = np.ones(len(self.batch), bool)
+            kept[list(rows)] = False
+            self.batch, self.is_partial = self.batch.take(kept), True
+            self.bad = sorted([*self.bad, *unusable])
+        return self
 
 
 def unusable_rows(batch: RowBatch, options: ReadOptions) -> dict[int, str]:
     """Find the rows that do not serve the purpose for which they are read, and say why."""
     found: dict[int, str] = {}
-    # Which names are equal, and so how long rows are in the end, only an index knows.
+    # Only an index knows which names are equal, and so how long rows are in the end.
     norms_are_final = batch.kind != "names" or not (options.l2 or options.log1p)
     if options.purpose == "learn" and norms_are_final:
-        row = 0
-        while (step := first_bad_row(batch.indptr[row:], batch.values)) >= 0:
-            found[row + step] = BAD_NORM
-            row += step + 1
+        rows = SlotRows(batch.indptr, np.zeros(0, np.uint32), batch.values, 0)
+        found = dict.fromkeys(bad_rows(rows), BAD_NORM)
     if options.purpose != "read" and batch.codes.min(initial=0) < 0:
-        found.update(dict.fromkeys(np.flatnonzero(batch.codes < 0).tolist(), NO_LABEL))
+        found |= dict.fromkeys(np.flatnonzero(batch.codes < 0).tolist(), NO_LABEL)
     return found
 
 
@@ -83,20 +91,14 @@ class SupportsWrite(Protocol):
 
 
 class BadLines:
-    """The bad lines of a stream: the first one is an error, or all are skipped, kept and reported.
+    """The bad lines of a stream: the first one is an error, or all are skipped.
 
-    Parameters
-    ----------
-    on_bad : {"error", "skip"}
-        What happens at a bad line.
-    file : binary file, optional
-        Where lines that are skipped are written.
+    `messages` says what is wrong with the first ones; `file` takes the lines that are skipped.
     """
 
     def __init__(self, on_bad: str, file: SupportsWrite | None) -> None:
         self.on_bad, self.file = on_bad, file
         self.messages: list[str] = []
-        """What is wrong with the first bad lines."""
 
     def add(self, message: str, text: bytes) -> None:
         """Skip a bad line, or raise an error."""
@@ -134,10 +136,11 @@ class StreamLabels:
     def encode(self, labels: Sequence[str], codes: np.ndarray, *, only_used: bool) -> np.ndarray:
         """Translate positions in `labels` into codes of the stream; -1 stays -1.
 
-        If `only_used`, labels of no row stay unknown, as if they had never been in the data.
+        If `only_used`, labels without a row stay unknown, as if they had never been in the data.
         """
         used = dict.fromkeys(codes[codes >= 0].tolist()) if only_used else range(len(labels))
         table = np.full(len(labels) + 1, -1)
         for position in used:
             table[position] = self.code_of(labels[position])
-        return table[codes]
+        translated: np.ndarray = table[codes]
+        return translated

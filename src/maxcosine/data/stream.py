@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from maxcosine.core import FeatureIndex
 from maxcosine.data import text
-from maxcosine.data.batch import RowBatch
-from maxcosine.data.arrow import open_caches
-from maxcosine.data.inputs import START, Block, Inputs, Place, Span
+from maxcosine.data.batch import Names, RowBatch
+from maxcosine.data.caches import are_caches, read_caches, stored_options
+from maxcosine.data.errors import StreamError
+from maxcosine.data.inputs import START, Block, InputNames, Inputs, Place, Span
 from maxcosine.data.options import ReadOptions
 from maxcosine.data.parsed import BadLine, BadLines, ParsedBlock, StreamLabels, SupportsWrite
 from maxcosine.data.prefetch import prefetch
@@ -21,8 +21,6 @@ from maxcosine.features import map_names
 
 if TYPE_CHECKING:
     import scipy.sparse
-
-Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class Chunk(NamedTuple):
@@ -68,7 +66,7 @@ class Stream:
 
     def __init__(
         self,
-        inputs: Names,
+        inputs: InputNames,
         options: ReadOptions = ReadOptions(),  # noqa: B008, it never changes
         *,
         start: Place = START,
@@ -76,8 +74,14 @@ class Stream:
         bad_lines: SupportsWrite | None = None,
     ) -> None:
         self.inputs = Inputs(inputs, spans, options.block_bytes)
-        self._caches = open_caches(self.inputs, options)
-        self.options = options if self._caches is None else self._caches.options
+        self.options = options
+        if are_caches(self.inputs, options.format):
+            self.options = stored_options(self.inputs, options)
+            if bad_lines is not None:
+                raise StreamError(
+                    f"{self.inputs.names[0]}: there are no lines to write to --bad-lines in a cache; give "
+                    "it to `maxcosine convert`, and leave it out here"
+                )
         self.labels = StreamLabels()
         self.bad = BadLines(options.on_bad, bad_lines)
         self.start = self.place = start
@@ -89,18 +93,16 @@ class Stream:
         """Bad lines so far, including those before the start."""
         return self.place.bad
 
-    def like(self, inputs: Names, **changes: Any) -> Stream:
+    def like(self, inputs: InputNames, **changes: Any) -> Stream:
         """Open other inputs that are read in the same way."""
         options = {"on_bad": self.options.on_bad, **self.options.feature_options, "strict": True, **changes}
         return Stream(inputs, ReadOptions(**options))
 
     def recognise(self) -> str:
         """Read until the format is known, and return it; "auto" if no line tells it."""
-        if self._caches is None:
-            for block in self.inputs.blocks(self.start):
-                self._resolve(block)
-                if self.options.format != "auto":
-                    break
+        blocks = self.inputs.blocks(self.start)
+        while self.options.format == "auto" and (block := next(blocks, None)) is not None:
+            self._resolve(block)
         return self.options.format
 
     def batches(self) -> Iterator[RowBatch]:
@@ -115,8 +117,8 @@ class Stream:
                 yield batch
 
     def _parsed(self) -> Iterator[ParsedBlock]:
-        if self._caches is not None:
-            return self._caches.parsed(self.start, keeps_bad_lines=self.bad.file is not None)
+        if self.options.format == "cache":
+            return read_caches(self.inputs, self.options, self.start)
         return prefetch(self._blocks(), lambda found: text.parse(*found), self.options.n_threads)
 
     def _blocks(self) -> Generator[tuple[Block, ReadOptions], None, None]:
@@ -148,13 +150,11 @@ class Stream:
         batch = parsed.batch
         bad_lines = np.array([one.line for one in parsed.bad], np.int64)
         places = replace(batch.places, bad_lines=bad_lines, bad_bytes=bad_bytes, before=before, after=after)
-        codes = self.labels.encode(parsed.labels, batch.codes, only_used=parsed.rows_dropped)
-        return replace(
-            batch, codes=codes, skipped=np.searchsorted(places.lines, bad_lines), places=places
-        )
+        codes = self.labels.encode(parsed.labels, batch.codes, only_used=parsed.is_partial)
+        return replace(batch, codes=codes, skipped=np.searchsorted(places.lines, bad_lines), places=places)
 
     def _message(self, source: int, line: int, bad: BadLine) -> str:
-        if self._caches is not None:
+        if self.options.format == "cache":
             return f"{self.inputs.title(source)}: example {line + bad.line + 1:,}: {bad.message}"
         where = f"{self.inputs.where(source, line + bad.line)}:{bad.position + 1}"
         return f"{where}: {bad.message} (found {bad.quote()!r})"
@@ -174,12 +174,12 @@ class Stream:
     def _matrix(self, batch: RowBatch) -> scipy.sparse.csr_array:
         import scipy.sparse
 
-        indptr, columns, values = batch.indptr, batch.columns, batch.values
-        if columns is not None:
-            width = 1 << self.options.bits if self.options.bits else max(1, int(columns.max(initial=0)) + 1)
+        indptr, values, bits = batch.indptr, batch.values, self.options.bits
+        if batch.kind == "columns":
+            columns = cast(np.ndarray, batch.keys)
+            width = 1 << bits if bits else max(1, int(columns.max(initial=0)) + 1)
         else:
-            if self._index is None:
-                self._index = FeatureIndex(batch.kind)
+            self._index = self._index or FeatureIndex(batch.kind)
             indptr, columns, values = slots_of(batch, self._index, self.options, grow=True)
             width = len(self._index)
         X = scipy.sparse.csr_array((values, columns.astype(np.int32), indptr), (len(batch), width), copy=True)
@@ -190,40 +190,18 @@ class Stream:
 def slots_of(
     batch: RowBatch, index: FeatureIndex, options: ReadOptions, *, grow: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Map the features of a batch to the slots of an index.
+    """Map the features of a batch to the slots of an index; return indptr, slots and values.
 
-    Parameters
-    ----------
-    batch : RowBatch
-        Features known by columns, ids or names.
-    index : FeatureIndex
-        Of column numbers and ids, or of names.
-    options : ReadOptions
-        Names are transformed here: only the index knows which of them are equal.
-    grow : bool
-        Give new features a slot; otherwise they are left out.
-
-    Returns
-    -------
-    indptr, slots, values : arrays
-        Rows in CSR layout; each slot occurs once in a row.
+    New features get a slot if the index may `grow`, otherwise they are left out. Names are transformed here.
     """
-    if batch.kind == "names":
-        return map_names(
-            index,
-            batch.indptr,
-            batch.letters,
-            batch.name_starts,
-            batch.values,
-            grow=grow,
-            log1p=options.log1p,
-            l2=options.l2,
-        )
-    keys = batch.columns if batch.columns is not None else batch.ids
-    return index.map_ids(batch.indptr, keys, batch.values, grow=grow)
+    if not isinstance(batch.keys, Names):
+        return index.map_ids(batch.indptr, batch.keys, batch.values, grow=grow)
+    letters, starts = batch.keys
+    transform = {"log1p": options.log1p, "l2": options.l2}
+    return map_names(index, batch.indptr, letters, starts, batch.values, grow=grow, **transform)
 
 
-def open_stream(inputs: Names, **options: Any) -> Stream:
+def open_stream(inputs: InputNames, **options: Any) -> Stream:
     """Open the examples of files larger than memory.
 
     Parameters

@@ -98,7 +98,7 @@ class Comparison:
             batch = batch.take(~_held_out(number - len(batch), len(batch), hold_out))
             if not len(batch):
                 continue
-            marks = _MARKS[(self.examples < _MARKS) & (_MARKS <= self.examples + len(batch))]
+            marks = _MARKS[(self.examples < _MARKS) & (self.examples + len(batch) >= _MARKS)]
             for contender in self.contenders:
                 contender.learn(stream, batch, marks - self.examples - 1)
             self.marks += marks.tolist()
@@ -139,4 +139,5 @@ def _held_out(first: int, n: int, every: int | None) -> np.ndarray:
     """Return which of n rows are held out; the first of them has number `first` in the stream."""
     if every is None:
         return np.zeros(n, bool)
-    return (first + np.arange(n)) % every == every - 1
+    held_out: np.ndarray = (first + np.arange(n)) % every == every - 1
+    return held_out

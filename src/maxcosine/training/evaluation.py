@@ -24,7 +24,7 @@ class ScoredBatch:
     predicted: np.ndarray
     """Codes of the predicted classes."""
     codes: np.ndarray
-    """Codes of the right classes; -1 for a row without a label, and for a label that the model does not know."""
+    """Codes of the right classes; -1 if a row has no label, or one that the model does not know."""
     label_codes: np.ndarray
     """Codes of the labels in the stream; -1 for a row without a label."""
     skipped: np.ndarray

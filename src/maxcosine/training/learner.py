@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -98,23 +99,26 @@ class StreamLearner:
 
     def codes_of(self, batch: RowBatch) -> np.ndarray:
         """Return the codes of the classes of rows that were learnt."""
-        return self._codes[batch.codes]
+        codes: np.ndarray = self._codes[batch.codes]
+        return codes
 
     def _n_seen(self) -> int:
         return 0 if self.model is None else self.model.n_seen
 
     def _learn(self, stream: Stream, batch: RowBatch, predicting: bool) -> np.ndarray:
-        """Learn the rows before the second class by themselves, so that it is the same wherever blocks end."""
+        """Learn rows before the second class separately: the result must not depend on where blocks end."""
         labels, n_single = stream.labels.names, self._n_single(stream, batch)
         if not n_single:
             return self._learn_rows(stream, labels, batch, predicting)
         single = batch[:n_single]
         self._learn_rows(stream, labels[: batch.codes[0] + 1], single, predicting=False)
-        predicted = self.codes_of(single)  # nothing but the only class can be predicted
+        rest = np.zeros(0, np.int64)
         if n_single < len(batch):
             rest = self._learn_rows(stream, labels, batch[n_single:], predicting)
-            predicted = np.concatenate([predicted, rest])
-        return predicted if predicting else predicted[:0]
+        if not predicting:
+            return rest
+        # The only class was predicted for these rows; the classes in the rest may have changed its code.
+        return np.concatenate([self.codes_of(single), rest])
 
     def _n_single(self, stream: Stream, batch: RowBatch) -> int:
         """Count the rows before a second class, if the model has no second class yet."""
@@ -179,14 +183,14 @@ class StreamLearner:
 
     def _keep_names(self, features: Features, batch: RowBatch) -> None:
         """Remember the first name of each hashed column."""
-        if batch.named_columns is None:
+        if batch.hashed_names is None or batch.hashed_columns is None:
             return
         if features.kept_names is None:
             features.kept_names = {}
         if len(self._has_name) != features.n_features:
             self._has_name = np.zeros(features.n_features, bool)
             self._has_name[list(features.kept_names)] = True
-        columns, letters, starts = batch.named_columns
+        columns, (letters, starts) = batch.hashed_columns, batch.hashed_names
         new = np.flatnonzero(~self._has_name[columns])
         found, first = np.unique(columns[new], return_index=True)
         self._has_name[found] = True
@@ -196,47 +200,42 @@ class StreamLearner:
 
 
 def rows_of(stream: Stream, model: Model, batch: RowBatch, *, grow: bool) -> SlotRows:
-    """Map a batch to the slots of a model.
-
-    Parameters
-    ----------
-    stream : Stream
-        The stream that the batch comes from.
-    model : Model
-        Its features must be of the kind that the stream has.
-    batch : RowBatch
-        The rows.
-    grow : bool
-        Give new features a slot; otherwise they are left out.
-
-    Returns
-    -------
-    SlotRows
-        The rows as the engine takes them.
-    """
+    """Map a batch of a stream to the slots of a model; new features get a slot, or are left out."""
     features = model.features
     if len(batch):
         _check_kind(stream, features, batch)
-    indptr, slots, values, squares = batch.indptr, batch.columns, batch.values, batch.squares
     index = features.index
     if features.undecided:
         index = FeatureIndex(batch.kind)
         if grow:
             features.index = index
-    elif slots is not None:
-        n_columns = batch.n_columns
-        if n_columns is None:
-            n_columns = int(slots.max()) + 1 if len(slots) else 0
-        if n_columns > features.n_features:
-            if grow:
-                _widen(features, n_columns)
-            else:
-                batch = _known_columns(batch, features.n_features)
-                indptr, slots, values, squares = batch.indptr, batch.columns, batch.values, None
-    if index is not None:
-        indptr, slots, values = slots_of(batch, index, stream.options, grow=grow)
-        squares = None
-    return SlotRows(indptr, slots, values, features.n_slots, squares)
+    elif batch.kind == "columns":
+        batch = _fit_columns(features, batch, grow)
+        if index is None:
+            columns = cast(np.ndarray, batch.keys)
+            return SlotRows(batch.indptr, columns, batch.values, features.n_slots, batch.squares)
+    assert index is not None
+    return SlotRows(*slots_of(batch, index, stream.options, grow=grow), features.n_slots)
+
+
+def _fit_columns(features: Features, batch: RowBatch, grow: bool) -> RowBatch:
+    """Give the model the columns of a batch, or leave out those that it does not have."""
+    columns, n_columns = cast(np.ndarray, batch.keys), batch.n_columns
+    if n_columns is None:
+        n_columns = int(columns.max()) + 1 if len(columns) else 0
+    if n_columns <= features.n_features:
+        return batch
+    if not grow:
+        known = columns < features.n_features
+        indptr = np.concatenate([[0], np.cumsum(known)])[batch.indptr]
+        return replace(batch, indptr=indptr, keys=columns[known], values=batch.values[known], squares=None)
+    if features.names is not None:
+        raise StreamError(
+            f"the model has {features.n_features} columns with names, and the data have more columns; "
+            "learn from data frames with the estimators"
+        )
+    features.widen(n_columns, None)
+    return batch
 
 
 def _check_kind(stream: Stream, features: Features, batch: RowBatch) -> None:
@@ -247,26 +246,13 @@ def _check_kind(stream: Stream, features: Features, batch: RowBatch) -> None:
         if features.undecided or features.by_name == (batch.kind == "names"):
             return
         known, given = ("name", "numbers") if features.by_name else ("number", "names")
-        raise StreamError(f"the model knows its features by {known}, and those of {title} have {given}; {advice}")
+        raise StreamError(
+            f"the model knows its features by {known}, and those of {title} have {given}; {advice}"
+        )
     bits = stream.options.bits or None
     if bits != features.bits:
         known = f"hashed to {features.bits} bits" if features.bits else "column numbers"
         given = f"hashed to {bits} bits" if bits else "column numbers"
-        raise StreamError(f"the features of the model are {known}, and those of {title} are {given}; {advice}")
-
-
-def _widen(features: Features, n_columns: int) -> None:
-    if features.names is not None:
         raise StreamError(
-            f"the model has {features.n_features} columns with names, and the data have more columns; "
-            "learn from data frames with the estimators"
+            f"the features of the model are {known}, and those of {title} are {given}; {advice}"
         )
-    features.widen(n_columns, None)
-
-
-def _known_columns(batch: RowBatch, n_columns: int) -> RowBatch:
-    """Leave out the columns that a model does not have."""
-    assert batch.columns is not None
-    known = batch.columns < n_columns
-    before = np.concatenate([[0], np.cumsum(known)])
-    return RowBatch(before[batch.indptr], batch.values[known], batch.codes, batch.columns[known])

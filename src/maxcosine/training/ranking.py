@@ -36,7 +36,7 @@ class Ranking:
                     np.add.at(counts, _bins(kept.pop()), 1)
 
     def auc(self) -> float | None:
-        """Return the chance that a positive example has a higher score than a negative one; ties count half."""
+        """Return the chance that a positive score is above a negative one; ties count half."""
         if self._counts is not None:
             return self._auc_of_counts(*self._counts)
         if not self._n_scores:

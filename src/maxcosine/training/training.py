@@ -5,7 +5,7 @@ A training that resumes from a checkpoint learns the same model, to the bit, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 
 from maxcosine import model_file
 from maxcosine.data import STANDARD_INPUT, Place, ReadOptions, RowBatch, Stream, StreamError, describe_inputs
+from maxcosine.data.inputs import InputNames
 from maxcosine.labels import label_text
 from maxcosine.model import Model
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, differences, locked
@@ -33,7 +34,7 @@ class Training:
 
     Parameters
     ----------
-    inputs : sequence of str
+    inputs : str, path or sequence of those
         Files, globs, or - for standard input.
     read : ReadOptions
         How they are read.
@@ -66,7 +67,7 @@ class Training:
 
     def __init__(
         self,
-        inputs: Sequence[str] | str | Path,
+        inputs: InputNames,
         read: ReadOptions,
         learner: StreamLearner,
         *,
