@@ -139,3 +139,31 @@ def maximise(r: float, p: float, s: float, q: float, t: float) -> Maximum:
     if at_infinity > at_zero:
         return Maximum(math.inf, at_infinity, 6)
     return Maximum(0.0, at_zero, 6)
+
+
+def ell(coef_sum: Any, norm: Any) -> Any:
+    """ell = Lambda / norm(w), the bound that is proven of a hypothesis; 0 where w is 0.
+
+    w is a combination of the signed examples with coefficients >= 0 that sum to Lambda. So its cosine to any
+    separator of margin gamma is at least gamma ell, and no separator has a margin above 1 / ell.
+
+    Parameters
+    ----------
+    coef_sum : float or array
+        Lambda, the sum of the coefficients.
+    norm : float or array
+        norm(w).
+
+    Returns
+    -------
+    float or array
+        The bound: a float for two floats.
+
+    Examples
+    --------
+    >>> ell(3.0, 1.5)
+    2.0
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = np.where(np.asarray(norm) > 0.0, np.divide(coef_sum, norm), 0.0)
+    return bound if bound.ndim else float(bound)

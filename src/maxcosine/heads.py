@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxcosine import core
+from maxcosine.framework import ell
 from maxcosine.rules.rule import Rule
 
 # The scalars of a head, laid out as `struct Head` in core/head.hpp, which says what each of them means.
@@ -394,7 +395,7 @@ class Heads:
         return Proven(
             self.coef_sum,
             self.table["scale"] * norm_v,
-            quotient(self.table["claim_v"], norm_v),
+            ell(self.table["claim_v"], norm_v),
             quotient(self.table["slack_v"], norm_v),
         )
 
@@ -404,8 +405,8 @@ class Heads:
         norm = self.by_head(norms(*self.averaged_weights()))
         slack = self.table["sum_slack"] / self.rounds
         bound = np.minimum(
-            quotient(self.table["sum_coef"] / self.rounds, norm + (slack + eps * norm)),
-            quotient(1.0, eps * self.table["radius"]),
+            ell(self.table["sum_coef"] / self.rounds, norm + (slack + eps * norm)),
+            ell(1.0, eps * self.table["radius"]),
         )
         return Proven(bound * norm, norm, bound, quotient(slack, norm) + eps)
 

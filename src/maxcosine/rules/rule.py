@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from maxcosine import core
+from maxcosine.framework import ell
 
 Step = Callable[..., tuple[float, float, tuple[float, ...]]]
 
@@ -289,7 +290,7 @@ def _unpickle(traits: dict[str, Any]) -> Rule:
 
 def bound_of(sq_w: float, coef_sum: float) -> float:
     """ell = Lambda / norm(w), and 0 for w = 0."""
-    return coef_sum / math.sqrt(sq_w) if sq_w > 0.0 else 0.0
+    return float(ell(coef_sum, math.sqrt(sq_w)))
 
 
 def exact_bound(state: Any, sq_w: float, coef_sum: float) -> float:
