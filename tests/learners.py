@@ -70,6 +70,12 @@ PAIRWISE_SETTINGS = [
 ]
 
 
+@maxcosine.rule
+def breaks_late(margin, sq_w, sq_x, coef_sum, state, params):
+    """A rule that asks for a negative step once Lambda is above 40."""
+    return 1.0, (1.0 if coef_sum < 40.0 else -1.0), state
+
+
 def named(rule, **params):
     """The classifier that bears the name of the rule."""
     return _OF_ONE_RULE[rule](**params) if rule in _OF_ONE_RULE else PAClassifier(rule, **params)

@@ -7,11 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
-import maxcosine
 from maxcosine import BadStep, OnlineClassifier
 from tests.contract.streams import csr, late, stream
 from tests.contract.test_same_bits import assert_same_head
-from tests.learners import PAIRWISE_SETTINGS, everything, learnt, tensors
+from tests.learners import PAIRWISE_SETTINGS, breaks_late, everything, learnt, tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxcosine.SortedLabelsWarning")
 
@@ -252,11 +251,6 @@ def test_bad_row_with_a_new_class_leaves_no_trace(some_rule, multiclass):
         with pytest.raises(ValueError, match=r"[rR]ow 2"):
             learner.partial_fit(rows, [2, 3, 0])
         assert everything(learner) == before
-
-
-@maxcosine.rule
-def breaks_late(margin, sq_w, sq_x, coef_sum, state, params):
-    return 1.0, (1.0 if coef_sum < 50.0 else -1.0), state
 
 
 @both_ways

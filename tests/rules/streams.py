@@ -1,4 +1,4 @@
-"""Random streams of examples, and a rule walked over them in plain Python."""
+"""Random streams of examples, and a rule applied to them as a plain function."""
 
 import math
 from dataclasses import dataclass, field
@@ -6,11 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxcosine import OnlineClassifier, Rule
-from maxcosine.compiled import JIT_ENABLED
 from tests.reference import norm
-
-# Streams are this much longer where the kernels are compiled.
-LONG = 10 if JIT_ENABLED else 1
 
 
 @dataclass
@@ -55,7 +51,7 @@ def learnt(rule, data, **params):
 
 @dataclass
 class Walk:
-    """The hypothesis of a rule as an explicit vector, its norms computed anew at each step."""
+    """The hypothesis of a rule as an explicit vector; its norms are computed from scratch at each step."""
 
     rule: Rule
     w: np.ndarray

@@ -1,18 +1,21 @@
-"""A user's own rule is a rule like any other."""
+"""A user's rule is a rule like any other; a faulty one is refused, or what it learns is true."""
 
 import copy
 import math
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from maxcosine import BadStep, OnlineClassifier, Param, rule
-from maxcosine.compiled import JIT_ENABLED
-from maxcosine.rules import cmcp
+from maxcosine import RULES, BadStep, OnlineClassifier, Param, rule
+from maxcosine.rules.compiling import SlowRuleWarning
+from tests.learners import PAIRWISE_SETTINGS, everything, points
+from tests.learners import learnt as bits_of
+from tests.reference import maximal_margin
 from tests.rules.streams import Walk, learner, learnt, stream
 
 DATA = stream(11, noise=0.05)
@@ -27,8 +30,8 @@ def hinge(margin, sq_w, sq_x, coef_sum, state, params):
 @rule(
     state={"bound": 0.0},
     scale_free=True,
-    own_bound=cmcp.own_bound,
-    restart_state=cmcp.restart_state,
+    own_bound=RULES["mcp"].own_bound,
+    restart_state=RULES["mcp"].restart_state,
 )
 def own_mcp(margin, sq_w, sq_x, coef_sum, state, params):
     (bound,) = state
@@ -70,11 +73,10 @@ def faulty(margin, sq_w, sq_x, coef_sum, state, params):
     return keep, add, (state[0] + 1.0,)
 
 
-def same_model(a, b):
-    return a.coef_.tobytes() == b.coef_.tobytes() and a.certificate_ == b.certificate_
+# What it learns
 
 
-def test_it_learns():
+def test_own_rule_learns():
     data = stream(11)
     model = OnlineClassifier(rule=hinge, passes=10).fit(data.X, data.y)
     used = data.X.any(axis=1)
@@ -83,7 +85,7 @@ def test_it_learns():
     assert model.certificate_.bound > 0
 
 
-def test_its_parameters_are_used_and_checked():
+def test_parameters_are_used_and_checked():
     eager, lazy = (learnt(hinge, DATA, target=target).updates_ for target in (5.0, 0.1))
     assert eager > lazy
     with pytest.raises(ValueError, match=r"target=-1 of rule 'hinge' is out of range"):
@@ -91,7 +93,7 @@ def test_its_parameters_are_used_and_checked():
 
 
 @pytest.mark.parametrize("own", [hinge, own_mcp, cooling], ids=repr)
-def test_the_engine_does_what_the_function_says(own):
+def test_engine_does_what_the_function_says(own):
     walk = Walk.of(own, DATA.X.shape[1])
     for _ in walk.over(DATA):
         pass
@@ -100,17 +102,23 @@ def test_the_engine_does_what_the_function_says(own):
     assert model.certificate_.coef_sum == pytest.approx(walk.coef_sum)
 
 
-def test_a_copy_of_mcp_is_mcp_to_the_bit():
-    own, builtin = learnt(own_mcp, DATA), learnt("mcp", DATA)
-    assert own.coef_.tobytes() == builtin.coef_.tobytes()
-    for name in ("coef_sum", "norm", "bound", "best_bound", "own_bound", "seen", "mistakes", "updates"):
-        assert getattr(own.certificate_, name) == getattr(builtin.certificate_, name), name
+def test_copy_of_mcp_is_mcp_to_the_bit():
+    for setting in PAIRWISE_SETTINGS:
+        X, y = points(setting.n_classes)
+        own, builtin = (setting.classifier(each).fit(X, y) for each in (own_mcp, "mcp"))
+        np.testing.assert_array_equal(own.coef_, builtin.coef_)
+        for name in ("coef_sum", "norm", "bound", "best_bound", "own_bound", "seen", "mistakes", "updates"):
+            found, expected = (getattr(model.certificate_, name) for model in (own, builtin))
+            np.testing.assert_array_equal(found, expected)
+
+
+# Copies
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
-@pytest.mark.parametrize("own", [hinge, own_mcp, cooling], ids=repr)
-def test_copies_of_a_rule_are_itself(own, copied):
-    assert copied(own) is own
+def test_copies_of_a_rule_are_itself(copied):
+    for own in (hinge, own_mcp, cooling):
+        assert copied(own) is own
 
 
 def test_clones_and_pickles_of_a_learner_have_the_same_rule():
@@ -118,56 +126,10 @@ def test_clones_and_pickles_of_a_learner_have_the_same_rule():
     assert clone(model).get_params() == model.get_params()
     loaded = pickle.loads(pickle.dumps(model))
     assert loaded.rule is hinge
-    assert same_model(loaded, model)
+    assert bits_of(loaded) == bits_of(model)
     for each in (loaded, model):
         each.partial_fit(DATA.X, DATA.y)
-    assert same_model(loaded, model)
-
-
-@pytest.mark.skipif(not JIT_ENABLED, reason="nothing is compiled")
-def test_a_rule_that_cannot_be_compiled_is_refused_by_name():
-    @rule
-    def chatty(margin, sq_w, sq_x, coef_sum, state, params):
-        return 1.0, {"step": margin}.popitem(), open("log")
-
-    with pytest.raises(TypeError, match="rule 'chatty' could not be compiled"):
-        learnt(chatty, DATA)
-
-
-# Steps that are refused
-
-
-@pytest.fixture(params=range(len(FAULTS)), ids=[str(fault) for fault in FAULTS])
-def fault(request):
-    return float(request.param)
-
-
-@pytest.fixture
-def poisoned():
-    """The rows, with one in the middle on which the faulty rule fails."""
-    X = DATA.X.copy()
-    X[60] = 1000.0
-    return X
-
-
-def test_a_bad_step_is_refused_with_the_rule_and_the_row(fault, poisoned):
-    model = learner(faulty, fault=fault)
-    with pytest.raises(BadStep, match=r"rule 'faulty' asked in row 60, head 0.*finite and at least 0"):
-        model.fit(poisoned, DATA.y)
-    assert not model.__sklearn_is_fitted__()
-
-
-@pytest.mark.parametrize("call", ["fit", "partial_fit"])
-def test_a_refused_call_leaves_the_model_as_it_was(call, fault, poisoned):
-    model = learnt(faulty, DATA, fault=fault)
-    before, twin = pickle.dumps(model), copy.deepcopy(model)
-    with pytest.raises(BadStep):
-        getattr(model, call)(poisoned, DATA.y)
-    assert pickle.dumps(model) == before
-    assert same_model(model, twin)
-    for each in (model, twin):  # and it goes on as if nothing had been
-        each.partial_fit(DATA.X[::-1], DATA.y[::-1])
-    assert same_model(model, twin)
+    assert bits_of(loaded) == bits_of(model)
 
 
 SCRIPT = """
@@ -188,8 +150,118 @@ if __name__ == "__main__":
 """
 
 
-def test_a_rule_of_a_script_reaches_worker_processes(tmp_path):
+@pytest.mark.slow
+def test_rule_of_a_script_reaches_worker_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# Steps that are refused
+
+
+@pytest.fixture(params=range(len(FAULTS)), ids=[str(fault) for fault in FAULTS])
+def fault(request):
+    return float(request.param)
+
+
+def test_bad_step_is_refused_with_the_rule_and_the_row_and_leaves_no_trace(fault):
+    X = DATA.X.copy()
+    X[60] = 1000.0  # here the faulty rule fails
+    fresh, model = learner(faulty, fault=fault), learnt(faulty, DATA, fault=fault)
+    before, twin = everything(model), copy.deepcopy(model)
+    for call in (fresh.fit, model.fit, model.partial_fit):
+        with pytest.raises(BadStep, match=r"rule 'faulty' asked in row 60, head 0.*finite and at least 0"):
+            call(X, DATA.y)
+    assert not fresh.__sklearn_is_fitted__()
+    assert everything(model) == before
+    for each in (model, twin):  # and it goes on as if nothing had been
+        each.partial_fit(DATA.X[::-1], DATA.y[::-1])
+    assert bits_of(model) == bits_of(twin)
+
+
+X = np.tile([[1.0, 0.0], [0.0, 1.0]], (20, 1))
+Y = np.tile([0, 1], 20)
+
+
+@rule(params={"kind": 0.0}, state={"memory": 0.0})
+def odd(margin, sq_w, sq_x, coef_sum, state, params):
+    """Steps that are unusual, or that no model can take."""
+    rounds = state[0]
+    keep, add, memory = 1.0, 1.0, rounds + 1.0
+    if params.kind == 1.0:  # grows from the start
+        keep, add = 1e4, 1e-3
+    elif params.kind == 2.0:  # grows before its first step
+        keep, add = (1e200 if rounds < 6.0 else 1.0), (1.0 if rounds == 5.0 else 0.0)
+    elif params.kind == 3.0:  # remembers what is not a number
+        memory = math.nan
+    elif params.kind == 4.0:  # overflows
+        keep = 1e100
+    elif params.kind == 5.0:  # keeps infinitely much of nothing
+        keep = math.inf
+    return keep, add, (memory,)
+
+
+@pytest.mark.parametrize("kind", [1.0, 2.0])
+def test_growth_leaves_a_true_certificate(kind):
+    certificate = learner(odd, kind=kind).fit(X[:12], Y[:12]).certificate_
+    gamma = maximal_margin(X[:12], np.where(Y[:12] == 1, 1, -1))
+    assert gamma <= certificate.margin_ceiling * (1 + 1e-12)
+    assert certificate.bound > 0
+
+
+@pytest.mark.parametrize("kind", [3.0, 4.0, 5.0])
+def test_step_that_cannot_enter_a_model_is_a_bad_step(kind):
+    with pytest.raises(BadStep, match=r"'odd'.*row"):
+        learner(odd, kind=kind).fit(X, Y)
+
+
+@rule
+def raises(margin, sq_w, sq_x, coef_sum, state, params):
+    if sq_w > 1.5:
+        raise ValueError("out of bounds")
+    return 1.0, 1.0, state
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_error_inside_a_rule_ends_the_call():
+    with pytest.raises((BadStep, ValueError)):
+        learner(raises).fit(X, Y)
+
+
+@rule(state={"memory": 0.0})
+def returns_too_much(margin, sq_w, sq_x, coef_sum, state, params):
+    return 1.0, 1.0, (1.0, 2.0)
+
+
+def test_state_of_another_length_is_refused():
+    with pytest.raises(TypeError, match="'returns_too_much' declares 1 numbers of state and returns 2"):
+        learner(returns_too_much).fit(X, Y)
+
+
+@rule
+def chatty(margin, sq_w, sq_x, coef_sum, state, params):
+    return 1.0, {"step": margin}.popitem(), open("log")
+
+
+def test_rule_that_cannot_be_compiled_is_refused_in_one_line_that_names_its_place():
+    with pytest.raises(TypeError, match=r"test_own_rule.py:\d+: rule 'chatty' cannot be compiled") as refused:
+        learnt(chatty, DATA)
+    assert "\n" not in str(refused.value)
+
+
+def test_rule_runs_as_python_without_numba_and_warns_once(monkeypatch):
+    monkeypatch.setattr("maxcosine.rules.compiling.find_spec", lambda name: None)
+    slow = rule(own_mcp.function, state=own_mcp.state, scale_free=True, own_bound=own_mcp.own_bound)
+    with pytest.warns(SlowRuleWarning, match=r"pip install 'maxcosine\[rules\]'"):
+        model = learnt(slow, DATA)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learnt(slow, DATA)
+    np.testing.assert_array_equal(model.coef_, learnt("mcp", DATA).coef_)
+
+
+def test_rule_needs_a_name():
+    with pytest.raises(TypeError, match="define it with def"):
+        rule(lambda *scalars: (1.0, 0.0, ()))

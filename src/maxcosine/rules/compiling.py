@@ -48,16 +48,22 @@ def _numba_rule(rule: Rule) -> core.RuleFunction:
     signature = numba.types.void(
         double, double, double, double, pointer, pointer, pointer, numba.types.voidptr
     )
+    step = numba.njit(rule.function, error_model="numpy")
     try:
-        compiled = numba.cfunc(signature, error_model="numpy")(_adapter(rule, numba.njit))
+        compiled = numba.cfunc(signature, error_model="numpy")(_adapter(rule, step, numba.njit))
     except NumbaError as error:
         raise TypeError(_one_line(rule, error)) from None
+    _, _, returned = step.nopython_signatures[0].return_type
+    if len(returned) != len(rule.state):
+        raise TypeError(
+            f"rule {rule.name!r} declares {len(rule.state)} numbers of state and returns {len(returned)}; "
+            "return one number for each that it declares"
+        )
     return core.rule_at_address(compiled.address, compiled)
 
 
-def _adapter(rule: Rule, njit: Any) -> Callable[..., None]:
+def _adapter(rule: Rule, step: Any, njit: Any) -> Callable[..., None]:
     """The rule under the signature of the core: its state and parameters are read from memory."""
-    step = njit(rule.function, error_model="numpy")
     Params = rule.Params
     read_state = _reader(len(rule.state), njit)
     read_params = _reader(len(rule.params), njit)
