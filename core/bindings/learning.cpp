@@ -30,6 +30,9 @@ template <class T>
 using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using AnyVector = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using AnyMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Values of examples are only read, and may be in memory that cannot be written, such as a mapped file.
+using ReadOnlyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ReadOnlyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void require(bool holds, const char* what) {
   if (!holds) throw nb::value_error(what);
@@ -105,7 +108,7 @@ class Engine {
 
   Engine(const Engine&) = delete;
 
-  Ended learn_rows(Vector<const std::int64_t> indptr, Vector<const std::uint32_t> slots, AnyVector values,
+  Ended learn_rows(Vector<const std::int64_t> indptr, Vector<const std::uint32_t> slots, ReadOnlyVector values,
                    std::optional<Vector<const double>> squares, bool mapped, Vector<const std::int64_t> codes,
                    std::optional<Vector<const double>> weights, std::optional<Vector<const std::int64_t>> order,
                    std::optional<Vector<std::int64_t>> predicted) {
@@ -120,7 +123,7 @@ class Engine {
     });
   }
 
-  Ended learn_dense(AnyMatrix x, Vector<const std::int64_t> codes, std::optional<Vector<const double>> weights,
+  Ended learn_dense(ReadOnlyMatrix x, Vector<const std::int64_t> codes, std::optional<Vector<const double>> weights,
                     std::optional<Vector<const std::int64_t>> order, std::optional<Vector<std::int64_t>> predicted) {
     const Examples examples = examples_of(x.shape(0), codes, weights, order, predicted);
     return learn([&]<class T>(const Heads<T>& heads) {
@@ -160,8 +163,8 @@ class Engine {
         heads_);
   }
 
-  void score_rows(Vector<const std::int64_t> indptr, Vector<const std::uint32_t> slots, AnyVector values, bool as_points,
-                  Matrix<double> scores) const {
+  void score_rows(Vector<const std::int64_t> indptr, Vector<const std::uint32_t> slots, ReadOnlyVector values,
+                  bool as_points, Matrix<double> scores) const {
     require(scores.shape(0) == indptr.size() - 1, "there must be one row of scores for each row");
     std::visit(
         [&]<class T>(const Heads<T>& heads) {
@@ -174,7 +177,7 @@ class Engine {
         heads_);
   }
 
-  void score_dense(AnyMatrix x, bool as_points, Matrix<double> scores) const {
+  void score_dense(ReadOnlyMatrix x, bool as_points, Matrix<double> scores) const {
     require(scores.shape(0) == x.shape(0), "there must be one row of scores for each row");
     std::visit(
         [&]<class T>(const Heads<T>& heads) {
