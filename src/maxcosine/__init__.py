@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxcosine.certificate import Certificate, Merge
     from maxcosine.core import FeatureIndex
-    from maxcosine.engine import BadRow, BadStep
+    from maxcosine.engine import BadStep
     from maxcosine.estimators import (
         AggressiveROMMAClassifier,
         ALMAClassifier,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from maxcosine.estimators.files import load, save
     from maxcosine.estimators.merging import merge
     from maxcosine.framework import Maximum, cosine_bound, maximise, phi
+    from maxcosine.rows import BadRow
     from maxcosine.rules import RULES
     from maxcosine.rules.rule import Param, Rule, rule
 
@@ -68,7 +69,7 @@ __all__ = [
 # The module of each public name that is not an estimator.
 _MODULES = {
     "RULES": "rules",
-    "BadRow": "engine",
+    "BadRow": "rows",
     "BadStep": "engine",
     "Certificate": "certificate",
     "FeatureIndex": "core",
