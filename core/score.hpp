@@ -59,7 +59,7 @@ void score_rows(const Heads<T>& heads, const ColumnFactors& factors, const Rows<
 template <class T>
 void score_dense_rows(const Heads<T>& heads, const ColumnFactors& factors, const T* x, std::size_t n_features,
                       std::size_t n, std::size_t n_columns, double* scores) {
-  PackedBlock<T> block(n_features);
+  PackedBlock<T> block(n, n_features);
   for (std::size_t start = 0; start < n; start += block.max_rows()) {
     const std::size_t n_block = std::min(block.max_rows(), n - start);
     block.pack(x, n_block, [&](std::size_t k) { return start + k; });

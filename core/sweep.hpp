@@ -254,9 +254,10 @@ inline constexpr std::size_t BLOCK_VALUES = 1 << 17;
 template <class T>
 class PackedBlock {
  public:
-  explicit PackedBlock(std::size_t n_columns)
+  // For n_rows rows in all: a single one needs no room for a whole block.
+  PackedBlock(std::size_t n_rows, std::size_t n_columns)
       : n_columns_(n_columns),
-        max_rows_(std::max<std::size_t>(1, BLOCK_VALUES / std::max<std::size_t>(1, n_columns))),
+        max_rows_(std::max<std::size_t>(1, std::min(n_rows, BLOCK_VALUES / std::max<std::size_t>(1, n_columns)))),
         indptr_(max_rows_ + 1),
         slots_(max_rows_ * n_columns + 1),
         values_(max_rows_ * n_columns + 1) {}
@@ -290,7 +291,7 @@ class PackedBlock {
 // `sweep` over the rows of a C-ordered dense array with n_columns <= n_features columns.
 template <class T>
 [[nodiscard]] Outcome sweep_dense(const Heads<T>& heads, const T* x, std::size_t n_columns, const Examples& examples) {
-  PackedBlock<T> block(n_columns);
+  PackedBlock<T> block(examples.n, n_columns);
   std::vector<std::int64_t> codes(block.max_rows()), predicted(block.max_rows());
   std::vector<double> weights(block.max_rows());
   for (std::size_t start = 0; start < examples.n; start += block.max_rows()) {
