@@ -130,7 +130,10 @@ class RowBatch:
         else:
             keys = self.keys[first:last]
         indptr = self.indptr[start : stop + 1] - first
-        return self._select(rows, replace(self, indptr=indptr, keys=keys, values=self.values[first:last]))
+        part = self._select(rows, replace(self, indptr=indptr, keys=keys, values=self.values[first:last]))
+        if stop < len(self):
+            part.places = replace(part.places, after=self.places.start(stop))
+        return part
 
     def take(self, kept: np.ndarray) -> RowBatch:
         """Return the rows where a boolean array is true."""

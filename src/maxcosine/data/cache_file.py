@@ -102,8 +102,8 @@ class CacheFile:
                     "`maxcosine convert`"
                 )
             self._size = self._raw.size()
-        self.options = self._read_options()
-        self.kind = self._check_columns()
+            self.options = self._read_options()
+            self.kind = self._check_columns()
 
     def __enter__(self) -> CacheFile:
         return self
@@ -116,7 +116,7 @@ class CacheFile:
         """Turn errors of pyarrow into errors of a stream."""
         try:
             yield
-        except (self._pa.ArrowException, OSError) as error:
+        except (self._pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise StreamError(
                 f"{self.path}: cannot be read: {str(error).strip()}; it is cut short or damaged: copy it "
                 f"again, or {REWRITE}"
@@ -171,7 +171,7 @@ class CacheFile:
             indptr, keys = self._lists(batch, self.kind)
             value_indptr, items = self._lists(batch, "values")
             labels = batch.column("label").dictionary_encode()
-            codes = _numbers(labels.indices.fill_null(-1))
+            codes = _numbers(labels.indices.fill_null(-1) if labels.null_count else labels.indices)
         same = indptr == value_indptr
         self._check(same[1:], indptr[1:], f"the lists {self.kind} and values differ in length", first)
         values = _numbers(items)

@@ -232,12 +232,12 @@ class Inputs:
         stop = buffer.rfind(b"\n", PADDING, filled) + 1
         while not stop and not ended and filled - PADDING <= MAX_LINE_BYTES:
             if filled + PADDING == len(buffer):
-                buffer += bytes(filled)  # twice the size
+                buffer += bytes(min(filled, MAX_LINE_BYTES))  # up to twice the size
             with memoryview(buffer) as view:
                 n, ended = file.fill(view[filled:-PADDING])
             stop = buffer.rfind(b"\n", filled, filled + n) + 1
             filled += n
-        # Only the first line can be too long: what follows it was read in one step.
+        # Only the first line can be too long: a step reads no more than MAX_LINE_BYTES.
         first_line = (buffer.find(b"\n", PADDING, filled) + 1 or filled) - PADDING
         if first_line > MAX_LINE_BYTES:
             return self._long_line(file, number, offset, buffer, filled)
