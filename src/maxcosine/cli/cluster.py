@@ -72,7 +72,7 @@ def train_on(
     estimator = OnlineClassifier(**learner, dtype=read.dtype)
     estimator = train_files(data, estimator, cluster.on, **merging, **options)
     seconds = time.perf_counter() - started
-    first, model = estimator.rounds_[0], estimator._model
+    first, model = estimator.rounds_[0], estimator.model_
     examples = sum(tally.examples for tally in estimator.rounds_)
     status = Status(rounds, examples, first.examples, first.mistakes, first.bad)
     inputs = describe_inputs(expand(data))

@@ -19,6 +19,10 @@ from maxcosine.certificate import HOW
 from maxcosine.data import MAX_REPORTED, RowBatch, Stream
 from maxcosine.distributed.text_shards import TextShard
 from maxcosine.estimators import OnlineBase
+from maxcosine.estimators.dicts import learn_dicts
+from maxcosine.estimators.fitted import with_model
+from maxcosine.estimators.learning import learn_chunk
+from maxcosine.estimators.parameters import check_parameters, rule_of
 from maxcosine.estimators.weights import row_weights
 from maxcosine.merging import add_counts, merge, without_counts
 from maxcosine.model import Model
@@ -96,9 +100,8 @@ class Job:
                 f"passes={self.estimator.passes} is for one machine; use rounds={self.estimator.passes}"
             )
         self.estimator = clone(self.estimator)
-        self.estimator._validate_params()
-        rule, params = self.estimator._rule()
-        rule.make_params(params)
+        check_parameters(self.estimator)
+        rule_of(self.estimator)
 
     def learn(self, shard: Any, start: PartialModel | None = None) -> PartialModel:
         """Learn one shard, starting from the result of the round before."""
@@ -139,12 +142,12 @@ class Job:
         """Return the fitted classifier; its attribute `rounds_` holds the tally of each round."""
         if not result.model:
             raise ValueError(NO_EXAMPLES)
-        estimator = self.estimator._with_model(self._model(result))
+        estimator = with_model(self.estimator, self._model(result))
         estimator.rounds_ = result.rounds
         return estimator
 
     def _model(self, part: PartialModel) -> Model:
-        rule, _ = self.estimator._rule()
+        rule, _ = rule_of(self.estimator)
         return model_file.from_bytes(part.model, rules=[rule]).model
 
 
@@ -222,10 +225,10 @@ def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -
     dtype = str(model.heads.dtype) if model is not None else estimator.dtype or shard.options.dtype
     names, spans = zip(*shard.spans, strict=True)
     stream = Stream(names, replace(shard.options, dtype=dtype, purpose="learn"), spans=spans)
-    rule, params = estimator._rule()
+    rule, params = rule_of(estimator)
     settings = Settings(
         rule,
-        rule.make_params(params),
+        params,
         estimator.average,
         estimator.fit_intercept,
         estimator.multiclass,
@@ -251,22 +254,19 @@ def _with_class_weights(batch: RowBatch, names: Sequence[str], class_weight: Any
 def _learn_chunks(
     estimator: OnlineBase, model: Model | None, chunks: Iterable[Any]
 ) -> tuple[Model | None, Tally]:
-    learner = clone(estimator) if model is None else estimator._with_model(model)
+    learner = clone(estimator) if model is None else with_model(estimator, model)
     learner.set_params(grow_features=True, verbose=0)
     examples = mistakes = 0
-
-    def count(codes: np.ndarray, predicted: np.ndarray) -> None:
-        nonlocal examples, mistakes
-        examples += len(codes)
-        mistakes += int(np.count_nonzero(codes != predicted))
-
-    learner._judge = count
     for chunk in chunks:
         X, y, weights = chunk if len(chunk) == 3 else (*chunk, None)
         if not len(y):
             continue
         if isinstance(X, list | tuple) and isinstance(X[0], dict):
-            learner.learn_many(X, y, weights)
+            learnt = learn_dicts(learner, X, y, weights, predict=True)
         else:
-            learner.partial_fit(X, y, sample_weight=weights)
-    return getattr(learner, "_model", None), Tally(examples, mistakes)
+            learnt = learn_chunk(learner, X, y, sample_weight=weights, predict=True)
+        assert learnt is not None
+        codes, predicted = learnt
+        examples += len(codes)
+        mistakes += int(np.count_nonzero(codes != predicted))
+    return learner.model_ if examples else model, Tally(examples, mistakes)

@@ -1,19 +1,18 @@
-"""The learners as scikit-learn classifiers; the only part that imports scikit-learn."""
+"""The rules as scikit-learn classifiers. Only this package and the packages above it import scikit-learn."""
 
+from maxcosine.estimators.base import OnlineBase
 from maxcosine.estimators.labels import SortedLabelsWarning
 from maxcosine.estimators.named import (
     AggressiveROMMAClassifier,
-    ALMAClassifier,
     CMCPClassifier,
     MCPClassifier,
     MCPExactClassifier,
     NAROMMAClassifier,
-    NORMAClassifier,
-    PAClassifier,
     PerceptronClassifier,
     ROMMAClassifier,
 )
-from maxcosine.estimators.online import OnlineBase, OnlineClassifier
+from maxcosine.estimators.online import OnlineClassifier
+from maxcosine.estimators.tunable import ALMAClassifier, NORMAClassifier, PAClassifier
 
 __all__ = [
     "ALMAClassifier",

@@ -1,6 +1,6 @@
-"""Learning from dicts, one by one or many at once, as River's users do.
+"""Learning from dicts of feature to value, one by one or many at once, with the methods of River.
 
-Features are known by their keys and come as they come, and so do classes.
+Features are known by their keys. New features and new classes may appear at any time.
 """
 
 from __future__ import annotations
@@ -11,26 +11,32 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length
+from sklearn.utils.validation import check_array, check_consistent_length
 
-from maxcosine.engine import BadRow, BadStep, check_rows
+from maxcosine.engine import BadStep
 from maxcosine.estimators.labels import refuse_mixed_types
-from maxcosine.estimators.weights import check_class_weights, one_weight
-from maxcosine.features import Features, plain_dict
-from maxcosine.index import kind_of
+from maxcosine.estimators.learning import (
+    Predictions,
+    check_unchanged,
+    learn_chunk,
+    learn_rows,
+    refuse_balanced,
+    unchanged_on_error,
+)
+from maxcosine.estimators.parameters import check_parameters, rule_of
+from maxcosine.estimators.validation import column_keys, column_names, is_frame
+from maxcosine.estimators.weights import check_class_weights, example_weight
+from maxcosine.features import Features, kind_of, plain_dict
 from maxcosine.model import Model
+from maxcosine.rows import BadRow, SlotRows, check_rows
 
 
-class DictLearner:
-    """`learn_one`, `learn_many`, `predict_one` and `predict_many`; a part of every classifier here."""
+class DictMethods:
+    """The methods `learn_one`, `learn_many`, `predict_one` and `predict_many` of every classifier."""
 
-    # What River asks of a model before it evaluates it.
+    # River asks a model for these before it evaluates it.
     _supervised = True
     _multiclass = True
-
-    _model: Model
-    _prepared_for: Any
-    _settings_of: Any
 
     def learn_one(self: Any, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn from one example.
@@ -38,18 +44,20 @@ class DictLearner:
         Parameters
         ----------
         x : dict of feature to value
-            The keys are names, or whole numbers from 0 to 2^64 - 1; those left out have the value 0. For
-            a model that was fitted with columns, they are the names or the numbers of the columns.
-        y : the class of the example
-        w : what the step is multiplied by
+            The keys are names, or whole numbers from 0 to 2^64 - 1. Missing features have the value 0. If the
+            model was fitted with columns, the keys are the names or the numbers of the columns.
+        y : label
+            The class of the example.
+        w : float, default=1.0
+            The factor that the step is multiplied by.
         """
         model: Model | None = self.__dict__.get("_model")
-        code = None if model is None else model.code_of(y)
-        if model is None or code is None or not self._prepared(model):
-            hash(y)  # a label that is a list would be taken for the labels of many examples
+        code = None if model is None else model.labels.code(y)
+        if model is None or code is None or not _is_prepared(self, model):
+            hash(y)  # refuse a list, which would count as the labels of many examples
             self.learn_many([x], [y], None if w == 1.0 else [w])
             return
-        weight = 1.0 if w == 1.0 and not self.class_weight else one_weight(w, y, self.class_weight)
+        weight = 1.0 if w == 1.0 and not self.class_weight else example_weight(w, y, self.class_weight)
         try:
             n_features = model.learn_one(x, code, weight)
         except BadRow as error:
@@ -57,78 +65,32 @@ class DictLearner:
         if n_features != self.n_features_in_:
             self.n_features_in_ = n_features
 
-    def _prepared(self: Any, model: Model) -> bool:
-        """Whether `learn_one` may go straight to the kernel; what it relies on is checked once."""
-        settings = self._settings_of(self.__dict__)
-        prepared = self.__dict__.get("_prepared_for")
-        if prepared is not None and prepared[0] is model and prepared[1] == settings:
-            return True
-        if not model.features.keyed or not model.rule.builtin:
-            return False
-        self._validate_params()
-        self._refuse_balanced()
-        self._refuse_changes(model)
-        check_class_weights(self.class_weight)
-        model.heads.set_params(model.rule.make_params(self._rule()[1]))
-        # Copies of dicts: they may be changed in place.
-        self._prepared_for = model, tuple(dict(s) if isinstance(s, dict) else s for s in settings)
-        return True
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        # What reads all parameters of an estimator of this class off its attributes.
-        names = cls._get_param_names() if hasattr(cls, "_get_param_names") else []
-        cls._settings_of = staticmethod(itemgetter(*names)) if len(names) > 1 else None
-
     def learn_many(self: Any, X: Any, y: Any, w: Any = None) -> None:
         """Learn from many examples, in their order.
 
         Parameters
         ----------
-        X : sequence of dicts, as `learn_one` takes them, or a data frame
-        y : sequence of classes
-        w : sequence of what the steps are multiplied by, default=None
+        X : sequence of dicts, or data frame
+            The examples, as `learn_one` takes them.
+        y : sequence of labels
+            The class of each example.
+        w : sequence of float, default=None
+            The factors that the steps are multiplied by.
         """
-        model: Model | None = getattr(self, "_model", None)
-        if _is_frame(X) and model is not None and not model.features.keyed:
-            self.partial_fit(X, y, sample_weight=w)
-            return
-        self._validate_params()
-        refuse_mixed_types(y, "y")
-        X = X if _is_frame(X) else [plain_dict(x) for x in X]
-        y = np.asarray(y)
-        if y.ndim != 1:
-            raise ValueError(f"y should be a 1d array, one label an example; its shape is {y.shape}")
-        check_consistent_length(X, y)
-        if len(y) == 0:
-            return
-        features = Features.by_key(_kind(X)) if model is None else model.features
-        dtype = self._dict_dtype(model)
-        before = features.index, features.n_slots
-
-        def rows(features: Features) -> Any:
-            mapped = self._map(features, X, dtype, grow=True)
-            try:
-                check_rows(mapped)
-            except BadRow as error:
-                raise _bad_examples(X, error) from None
-            return mapped
-
-        with self._all_or_nothing():
-            try:
-                self._go_on(model, features, rows, y, None, w)
-            except BadStep:
-                raise  # rows before it have been learnt: their features are there for good
-            except BaseException:
-                features.restore(*before)
-                raise
+        learn_dicts(self, X, y, w)
 
     def predict_one(self: Any, x: Mapping[Any, Any]) -> Any:
-        """The class of one example; None if nothing was learnt yet. Features never seen have no weight.
+        """Predict the class of one example.
 
         Parameters
         ----------
         x : dict of feature to value
+            The example; unknown features have no weight.
+
+        Returns
+        -------
+        label or None
+            The class; None before the first example was learnt.
         """
         model: Model | None = getattr(self, "_model", None)
         if model is None:
@@ -138,67 +100,113 @@ class DictLearner:
         scores = model.score_one(x)
         if not np.isfinite(scores).all():
             raise _bad_example(x, BadRow("the scores of an example are not finite"))
-        return model.label_of(scores)
+        return model.labels.label(int(model.predicted_codes(scores)[0]))
 
     def predict_many(self: Any, X: Any) -> Any:
-        """The class of each example, as an array; for a pandas frame, as a series.
+        """Predict the class of each example.
 
         Parameters
         ----------
-        X : sequence of dicts, or a data frame
+        X : sequence of dicts, or data frame
+            The examples; unknown features have no weight.
+
+        Returns
+        -------
+        array or Series of shape (n_examples,)
+            The classes; a pandas Series if X is a pandas data frame.
         """
-        if _is_frame(X):
+        if is_frame(X):
             predicted = self.predict(X)
             if not hasattr(X, "iloc"):
                 return predicted
             import pandas
 
             return pandas.Series(predicted, index=X.index)
-        model: Model = self._model_or_error()
-        rows = self._map(model.features, [plain_dict(x) for x in X], model.heads.dtype, grow=False)
-        if not np.isfinite(rows.data).all():
+        model: Model = self.model_
+        rows = model.features.map_dicts([plain_dict(x) for x in X], model.heads.dtype, grow=False)
+        if not np.isfinite(rows.values if isinstance(rows, SlotRows) else rows.data).all():
             raise _bad_examples(X, BadRow("the values of an example are not finite"))
         return self.classes_[model.predicted_codes(model.scores(rows))]
 
-    def _map(self: Any, features: Features, X: Any, dtype: np.dtype, *, grow: bool) -> Any:
-        """Examples as rows of slots."""
-        if not _is_frame(X):
-            return features.map_dicts(X, dtype, grow=grow)
-        values = check_array(X, dtype=dtype, estimator=self, ensure_all_finite=False)
-        return features.map(values, column_keys(X), grow=grow)
 
-    def _dict_dtype(self: Any, model: Model | None) -> np.dtype:
-        if model is not None:
-            return model.heads.dtype
-        return np.dtype("float64" if self.dtype is None else self.dtype)
+def learn_dicts(
+    estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool = False
+) -> Predictions | None:
+    """Learn from many examples, as `learn_many` does.
 
+    If `predict`, return the codes of the examples, and the codes predicted before they were learnt.
+    """
+    model: Model | None = getattr(estimator, "_model", None)
+    if is_frame(X) and model is not None and not model.features.keyed:
+        return learn_chunk(estimator, X, y, None, w, predict=predict)
+    check_parameters(estimator)
+    refuse_mixed_types(y, "y")
+    X = X if is_frame(X) else [plain_dict(x) for x in X]
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y should be a 1d array, with one label for each example; its shape is {y.shape}")
+    check_consistent_length(X, y)
+    if len(y) == 0:
+        return None
+    features = Features.by_key(_key_kind(X)) if model is None else model.features
+    dtype = np.dtype(estimator.dtype or np.float64) if model is None else model.heads.dtype
+    before = features.index, features.n_slots
 
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "shape")
-
-
-def column_keys(X: Any) -> np.ndarray | None:
-    """What the columns of a frame are called, names or numbers that are ids; None if X is no frame."""
-    names: np.ndarray | None = _get_feature_names(X)
-    if names is None and _is_frame(X):
+    def to_slots(features: Features) -> Any:
+        if is_frame(X):
+            values = check_array(X, dtype=dtype, estimator=estimator, ensure_all_finite=False)
+            rows = features.map(values, column_keys(X), grow=True)
+        else:
+            rows = features.map_dicts(X, dtype, grow=True)
         try:
-            return np.asarray(X.columns, np.uint64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"the columns are called {list(X.columns)[:5]}; call them all by str, or all by whole numbers"
-            ) from None
-    return names
+            check_rows(rows)
+        except BadRow as error:
+            raise _bad_examples(X, error) from None
+        return rows
+
+    with unchanged_on_error(estimator):
+        try:
+            return learn_rows(estimator, model, features, to_slots, y, None, w, predict=predict)
+        except BadStep:
+            raise  # the rows before were learnt, so their features stay
+        except BaseException:
+            features.restore(*before)
+            raise
 
 
-def _kind(X: Any) -> str:
-    """What the first examples say about how features are known."""
-    if _is_frame(X):
-        return "ids" if _get_feature_names(X) is None else "names"
+def _is_prepared(estimator: Any, model: Model) -> bool:
+    """Return whether `learn_one` can call the core at once.
+
+    The parameters are checked once, and again when one of them has changed.
+    """
+    prepared = estimator.__dict__.get("_prepared_for")
+    if prepared is not None:
+        prepared_model, read_settings, settings = prepared
+        if prepared_model is model and read_settings(estimator.__dict__) == settings:
+            return True
+    if not model.features.keyed or not model.rule.builtin:
+        return False
+    check_parameters(estimator)
+    refuse_balanced(estimator)
+    check_unchanged(estimator, model)
+    check_class_weights(estimator.class_weight)
+    model.heads.set_params(rule_of(estimator)[1])
+    read_settings = itemgetter(*estimator.get_params(deep=False))
+    # Dicts are copied, because the user may change them.
+    settings = tuple(dict(s) if isinstance(s, dict) else s for s in read_settings(estimator.__dict__))
+    estimator._prepared_for = model, read_settings, settings
+    return True
+
+
+def _key_kind(X: Any) -> str:
+    """Return whether the keys of the first example are "names" or "ids"."""
+    if is_frame(X):
+        return "ids" if column_names(X) is None else "names"
     return next((kind_of(x) for x in X if x), "names")
 
 
 def _bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow:
-    """The error about an example that cannot be learnt from; names the feature, if it is one."""
+    """Return an error that names the feature, if one value is not finite; else the given error."""
     for key, value in x.items():
         if not math.isfinite(value):
             return BadRow(f"the value of feature {key!r}{where} is {value!r}; impute it, or leave it out")
@@ -206,7 +214,7 @@ def _bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow
 
 
 def _bad_examples(X: Any, error: BadRow) -> BadRow:
-    if _is_frame(X):
+    if is_frame(X):
         return error
     for number, x in enumerate(X):
         found = _bad_example(x, error, f" in example {number}")

@@ -1,17 +1,20 @@
-"""Fitted classifiers in files: a model file that also says which class it is of, and its parameters."""
+"""Save and load fitted classifiers: model files that also hold the class and the parameters."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping, Sequence
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
 from maxcosine import model_file
+from maxcosine.estimators.fitted import set_model
+from maxcosine.estimators.parameters import check_parameters
 from maxcosine.model import Model
-from maxcosine.model_file import Checker, rule_called, shown
+from maxcosine.model_file import Checker, find_rule
 from maxcosine.rules.rule import Rule
 
 
@@ -20,8 +23,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    estimator : a fitted classifier of maxcosine
-    path : the file; one that is there is replaced in one moment, at the end
+    estimator : classifier
+        A fitted classifier of maxcosine.
+    path : str or path
+        The file. An existing file is replaced at the end, when the new one is complete.
 
     Examples
     --------
@@ -33,55 +38,73 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     ['right']
     """
     kind = type(estimator)
-    if _estimators().get(kind.__name__) is not kind:
+    if _classifiers().get(kind.__name__) is not kind:
         raise TypeError(
-            f"a {kind.__name__} is no classifier of maxcosine; save its model with maxcosine.model_file.save"
+            f"{kind.__name__} is not a classifier of maxcosine; save its model with maxcosine.model_file.save"
         )
-    model = estimator._model_or_error()
-    estimator._validate_params()
-    params = {name: _kept(value, name) for name, value in estimator.get_params(deep=False).items()}
+    model = estimator.model_
+    check_parameters(estimator)
+    params = {name: _to_json(value, name) for name, value in estimator.get_params(deep=False).items()}
     model_file.save(model, path, estimator={"class": kind.__name__, "params": params})
 
 
 def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Any:
-    """Read a fitted classifier, of the class that it was; of a file without one, an `OnlineClassifier`.
+    """Read a fitted classifier from a file.
 
     Parameters
     ----------
-    path : the file
-    rules : rules of your own, one of which the model was learnt by
+    path : str or path
+        The file.
+    rules : sequence of Rule, default=()
+        Your own rules, if the model was learnt by one of them.
+
+    Returns
+    -------
+    classifier
+        A classifier of the class that was saved; an :class:`~maxcosine.OnlineClassifier` if the file has
+        none, because a command wrote it.
+
+    Examples
+    --------
+    >>> import tempfile, maxcosine
+    >>> learner = maxcosine.MCPClassifier().fit([[2.0, 0.0], [0.0, 1.0]], ["right", "up"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     maxcosine.save(learner, f"{folder}/model.safetensors")
+    ...     maxcosine.load(f"{folder}/model.safetensors")
+    MCPClassifier()
     """
     loaded = model_file.load(path, rules=rules)
-    checker, classes = Checker(path), _estimators()
+    checker, classes = Checker(os.fspath(path)), _classifiers()
     if loaded.estimator is None:
         name, params = "OnlineClassifier", _params_of(loaded.model)
     else:
         name = checker.choice(loaded.estimator, "class", list(classes))
         said = checker.get(loaded.estimator, "params", dict)
-        params = {key: _restored(checker, value, rules) for key, value in said.items()}
-    unknown = sorted(set(params) - set(classes[name]._get_param_names()))
+        params = {key: _from_json(checker, value, rules) for key, value in said.items()}
+    estimator = classes[name]()
+    unknown = sorted(set(params) - set(estimator.get_params(deep=False)))
     if unknown:
-        raise checker.bad(f"{name} has no parameter {shown(unknown[0])} in this version", "upgrade maxcosine")
-    estimator = classes[name](**params)
+        raise checker.bad(f"{name} has no parameter {short(unknown[0])} in this version", "upgrade maxcosine")
     try:
-        estimator._validate_params()
+        estimator.set_params(**params)
+        check_parameters(estimator)
     except ValueError as error:
         raise checker.bad(str(error)) from None
-    estimator._set_model(loaded.model)
+    set_model(estimator, loaded.model)
     if loaded.model.features.names is not None:
         estimator.feature_names_in_ = loaded.model.features.names
     return estimator
 
 
-def _estimators() -> dict[str, Any]:
-    """The classes that a file may name."""
+def _classifiers() -> dict[str, Any]:
+    """Return the classes that a file may name."""
     from maxcosine import estimators
 
     return {name: getattr(estimators, name) for name in estimators.__all__ if name.endswith("Classifier")}
 
 
 def _params_of(model: Model) -> dict[str, Any]:
-    """The parameters of an `OnlineClassifier` that learns as this model was learnt."""
+    """Return the parameters of an `OnlineClassifier` that goes on as the model was learnt."""
     rule, heads = model.rule, model.heads
     values = heads.arrays.params[0, : len(rule.params)].tolist()
     return {
@@ -93,8 +116,8 @@ def _params_of(model: Model) -> dict[str, Any]:
     }
 
 
-def _kept(value: Any, name: str) -> Any:
-    """A parameter as JSON; a dict as pairs, for its keys may be numbers, and a rule by its name."""
+def _to_json(value: Any, name: str) -> Any:
+    """Return a parameter as JSON: a rule by its name, a dict as pairs, because its keys may be numbers."""
     if isinstance(value, Rule):
         return {"rule": value.name, "own": not value.builtin}
     if isinstance(value, Mapping):
@@ -105,12 +128,12 @@ def _kept(value: Any, name: str) -> Any:
 def _plain(value: Any, name: str) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"the parameter {name} holds {value}, which a model file cannot keep")
+        raise ValueError(f"the parameter {name} is or contains {value}, which a model file cannot store")
     if _is_plain(value):
         return value
     raise TypeError(
-        f"the parameter {name} holds {shown(value)}, a {type(value).__name__}, which a model file cannot "
-        f"keep; choose a number, a str or None with set_params({name}=...)"
+        f"the parameter {name} is or contains {short(value)}, a {type(value).__name__}, which a model file "
+        f"cannot store; choose a number, a str or None with set_params({name}=...)"
     )
 
 
@@ -118,11 +141,12 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float))
 
 
-def _restored(checker: Checker, value: Any, rules: Sequence[Rule]) -> Any:
+def _from_json(checker: Checker, value: Any, rules: Sequence[Rule]) -> Any:
+    """Return the parameter that `_to_json` stored."""
     if type(value) is dict and "rule" in value:
         own = checker.get(value, "own", bool)
-        return rule_called(checker, checker.get(value, "rule", str), own, rules)
+        return find_rule(checker, checker.get(value, "rule", str), own, rules)
     pairs = checker.get(value, "pairs", list) if type(value) is dict else [[0, value]]
     if not all(type(pair) is list and len(pair) == 2 and all(map(_is_plain, pair)) for pair in pairs):
-        raise checker.bad(f"a parameter of its estimator is kept as {shown(value)}")
+        raise checker.bad(f"a parameter of its estimator is stored as {short(value)}")
     return dict(pairs) if type(value) is dict else value

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from maxcosine import merging
+from maxcosine.estimators.fitted import with_model
 from maxcosine.model import Model
 
 
@@ -50,8 +51,8 @@ def merge(models: Sequence[Any], how: str = "certified", *, weights: Sequence[fl
     """
     models = list(models)
     for number, model in enumerate(models):
-        if not isinstance(model, Model) and getattr(model, "_model", None) is None:
+        if not isinstance(model, Model) and not hasattr(model, "model_"):
             raise ValueError(f"model {number} is not fitted: {model!r}")
-    values = [model if isinstance(model, Model) else model._model for model in models]
+    values = [model if isinstance(model, Model) else model.model_ for model in models]
     merged = merging.merge(values, how, weights=weights)
-    return merged if isinstance(models[0], Model) else models[0]._with_model(merged)
+    return merged if isinstance(models[0], Model) else with_model(models[0], merged)

@@ -1,4 +1,4 @@
-"""Progress on standard error, for those who wait."""
+"""Progress reports on standard error."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from maxcosine.model import Model
 
-ROWS_A_REPORT = 2**14
-SECONDS_A_REPORT = 1.0
+BLOCK_ROWS = 2**14
+SECONDS_PER_REPORT = 1.0
 
 
-def reported(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
-    """The rows in blocks, with a line of progress now and then."""
+def report_blocks(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
+    """Yield the rows in blocks, and report progress about once a second."""
     started = reported = time.perf_counter()
-    for start in range(0, len(order), ROWS_A_REPORT):
-        yield order[start : start + ROWS_A_REPORT]
-        done = min(start + ROWS_A_REPORT, len(order))
+    for start in range(0, len(order), BLOCK_ROWS):
+        yield order[start : start + BLOCK_ROWS]
+        done = min(start + BLOCK_ROWS, len(order))
         now = time.perf_counter()
-        if done < len(order) and now - reported < SECONDS_A_REPORT:
+        if done < len(order) and now - reported < SECONDS_PER_REPORT:
             continue
         reported = now
         seconds = max(now - started, 1e-9)

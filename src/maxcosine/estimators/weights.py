@@ -1,56 +1,90 @@
-"""How much each row counts: what its step is multiplied by."""
+"""The weight of each row: the factor that its step is multiplied by."""
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight
 
-from maxcosine.engine.learn import UNWEIGHTED
 from maxcosine.rules.rule import LARGEST_FACTOR, SMALLEST_FACTOR
+
+IN_RANGE = f"weights are 0, or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}"
 
 
 def row_weights(
-    y: np.ndarray, sample_weight: Any, class_weight: Any, classes: np.ndarray, *, some: bool = False
-) -> np.ndarray:
-    """The weight of each row, empty if there are none; `some`: not all of them may be 0."""
+    y: np.ndarray,
+    sample_weight: Any,
+    class_weight: Any,
+    classes: np.ndarray,
+    *,
+    allow_all_zero: bool = True,
+) -> np.ndarray | None:
+    """Return the weight of each row, or None if there are no weights.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+        The labels.
+    sample_weight : array-like of shape (n_rows,), number or None
+        The weights of the rows.
+    class_weight : dict, "balanced" or None
+        The weights of the classes.
+    classes : array of shape (n_classes,)
+        The classes, for "balanced".
+    allow_all_zero : bool
+        Whether all weights may be 0.
+
+    Returns
+    -------
+    array of shape (n_rows,) or None
+        The products of the weights of rows and classes.
+    """
     if sample_weight is None and class_weight is None:
-        return UNWEIGHTED
-    _refuse_bad_weights(sample_weight)
-    weights: np.ndarray = _check_sample_weight(
-        sample_weight, y, dtype=np.float64, copy=True, allow_all_zero_weights=not some
-    )
+        return None
+    weights = _sample_weights(sample_weight, len(y))
+    if not allow_all_zero and not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
     if isinstance(class_weight, str):
         balanced = compute_class_weight(class_weight, classes=classes, y=y)
         class_weight = dict(zip(classes.tolist(), balanced.tolist(), strict=True))
     check_class_weights(class_weight)
     for label, weight in (class_weight or {}).items():
         weights[y == label] *= float(weight)
-    _refuse_bad_weights(weights)
+    _refuse_out_of_range(weights)
     return weights
 
 
-IN_RANGE = f"weights are 0, or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}"
+def _sample_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    if sample_weight is None or isinstance(sample_weight, Real):
+        weights = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
+    else:
+        weights = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, copy=True, ensure_all_finite=False
+        )
+        if weights.ndim != 1:
+            raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array")
+        if weights.shape != (n_rows,):
+            raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}")
+    _refuse_out_of_range(weights)
+    return weights
 
 
 def _in_range(weights: Any) -> Any:
     return (weights == 0.0) | ((weights >= SMALLEST_FACTOR) & (weights <= LARGEST_FACTOR))
 
 
-def _refuse_bad_weights(weights: Any) -> None:
-    """Say which row has a weight that cannot be; other faults of the array are scikit-learn's to name."""
-    try:
-        numbers = np.asarray(weights, np.float64)
-    except (TypeError, ValueError):
-        return
-    if numbers.ndim == 1 and not _in_range(numbers).all():
-        row = int(np.flatnonzero(~_in_range(numbers))[0])
-        raise ValueError(f"the weight of row {row} is {numbers[row]:g}; {IN_RANGE}")
+def _refuse_out_of_range(weights: np.ndarray) -> None:
+    good = _in_range(weights)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        raise ValueError(f"the weight of row {row} is {weights[row]:g}; {IN_RANGE}")
 
 
 def check_class_weights(class_weight: Any) -> None:
+    """Refuse weights of classes that are out of range."""
     for label, weight in (class_weight or {}).items():
         try:
             good = bool(_in_range(float(weight)))
@@ -60,8 +94,8 @@ def check_class_weights(class_weight: Any) -> None:
             raise ValueError(f"class_weight gives class {label!r} the weight {weight!r}; {IN_RANGE}")
 
 
-def one_weight(weight: Any, label: Any, class_weight: Any) -> float:
-    """The weight of one example; `class_weight` was checked."""
+def example_weight(weight: Any, label: Any, class_weight: Any) -> float:
+    """Return the weight of one example; `class_weight` was checked before."""
     try:
         number = float(weight) * float((class_weight or {}).get(label, 1.0))
     except (TypeError, ValueError):

@@ -37,6 +37,7 @@ from maxcosine.distributed.spark.params import MaxCosineParams
 from maxcosine.distributed.spark.rows import DENSE, RowReader
 from maxcosine.estimators.files import load as load_estimator
 from maxcosine.estimators.files import save as save_estimator
+from maxcosine.estimators.parameters import rule_of
 from maxcosine.model import Model
 
 
@@ -144,11 +145,11 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
     def read_file(cls, path: str | os.PathLike[str]) -> MaxCosineModel:
         """Read a model file, which need not come from Spark."""
         estimator = load_estimator(path)
-        rule, params = estimator._rule()
-        model = cls(PartialModel(model_file.to_bytes(estimator._model), 1, ()))
+        rule, params = rule_of(estimator)
+        model = cls(PartialModel(model_file.to_bytes(estimator.model_), 1, ()))
         model._set(
             rule=rule.name,
-            ruleParams=dict(params),
+            ruleParams=params._asdict(),
             average=estimator.average,
             multiclass=estimator.multiclass,
             fitIntercept=estimator.fit_intercept,

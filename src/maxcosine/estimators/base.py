@@ -1,0 +1,272 @@
+"""The base class of all classifiers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from maxcosine.estimators.dicts import DictMethods
+from maxcosine.estimators.documentation import documented
+from maxcosine.estimators.fitted import FittedAttributes, set_model
+from maxcosine.estimators.labels import classes_and_codes, known_codes, refuse_few_classes, warn_if_sorted
+from maxcosine.estimators.learning import (
+    learn_chunk,
+    learn_passes,
+    new_model,
+    unchanged_on_error,
+    weight_types,
+)
+from maxcosine.estimators.parameters import Check, check_parameters
+from maxcosine.estimators.validation import check_training_data, rows_to_score
+from maxcosine.estimators.weights import row_weights
+from maxcosine.features import Features
+from maxcosine.rules.rule import Rule
+
+
+@documented
+class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
+    """Base class of all classifiers.
+
+    A subclass says by which rule it learns. Use it for `isinstance`; to learn, use
+    :class:`~maxcosine.OnlineClassifier` or the class of a rule, such as :class:`~maxcosine.MCPClassifier`.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> from maxcosine import MCPClassifier, OnlineBase
+    >>> isinstance(MCPClassifier(), OnlineBase)
+    True
+    """
+
+    # The checks of parameters that a subclass adds.
+    _checks: ClassVar[Mapping[str, Check]] = {}
+
+    def __init__(
+        self,
+        *,
+        average: bool = False,
+        fit_intercept: bool = True,
+        multiclass: str = "ovr",
+        passes: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+        class_weight: Any = None,
+        grow_features: bool = False,
+        dtype: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.multiclass = multiclass
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.grow_features = grow_features
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self) -> tuple[Rule, Mapping[str, float]]:
+        """Return the rule and the parameters that the user gave it."""
+        raise NotImplementedError("a subclass says by which rule it learns")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from scratch, in `passes` passes over the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The factors that the steps are multiplied by. Rows of weight 0 are skipped.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        with unchanged_on_error(self):
+            check_parameters(self)
+            X, y = check_training_data(self, X, y, dtype=weight_types(self), reset=True)
+            classes, codes = classes_and_codes(y)
+            refuse_few_classes(classes)
+            weights = row_weights(y, sample_weight, self.class_weight, classes, allow_all_zero=False)
+            if not self.shuffle and self.passes == 1:
+                warn_if_sorted(codes, len(classes), stacklevel=2)
+            features = Features(X.shape[1], getattr(self, "feature_names_in_", None))
+            model = new_model(self, classes, features, X.dtype, closed=False)
+            learn_passes(self, model, X, codes, weights, passes=self.passes)
+            set_model(self, model)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on learning, in one pass over these rows.
+
+        The model does not depend on how a stream is cut into chunks, to the bit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        classes : array-like, default=None
+            All classes: they begin with the first row, and others are refused. Without it, a class begins
+            with its first row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The factors that the steps are multiplied by. Rows of weight 0 are skipped.
+
+        Returns
+        -------
+        self
+            The classifier.
+        """
+        learn_chunk(self, X, y, classes, sample_weight)
+        return self
+
+    def fit_stream(self, source: Any) -> Self:
+        """Learn a stream larger than memory from scratch, in one pass, chunk by chunk.
+
+        Columns and classes may appear late.
+
+        Parameters
+        ----------
+        source : str, path, sequence of those, or iterable of (X, y) or (X, y, weights)
+            Files in the format of svmlight or Vowpal Wabbit, as :func:`maxcosine.data.open_stream` takes
+            them; or a stream, or any other chunks.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        from maxcosine.data import open_stream
+
+        is_name = isinstance(source, str | os.PathLike) or (
+            isinstance(source, list | tuple) and all(isinstance(one, str | os.PathLike) for one in source)
+        )
+        chunks = open_stream(source) if is_name else source
+        if not isinstance(chunks, Iterable):
+            raise TypeError(
+                f"a stream is the name of a file, several names, or an iterable of chunks (X, y), and not a "
+                f"{type(source).__name__}"
+            )
+        twin = clone(self).set_params(grow_features=True)
+        for number, chunk in enumerate(chunks):
+            if not isinstance(chunk, tuple | list) or len(chunk) not in (2, 3):
+                raise TypeError(f"chunk {number} of the stream is neither (X, y) nor (X, y, weights)")
+            X, y, weights = chunk if len(chunk) == 3 else (*chunk, None)
+            twin.partial_fit(X, y, sample_weight=weights)
+        if not hasattr(twin, "_model"):
+            raise ValueError("there is no example in the stream; is it the right file?")
+        set_model(self, twin._model)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute the scores ``X @ coef_.T + intercept_``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            One score for each row for two classes, else one for each class.
+        """
+        check_is_fitted(self)
+        return self._model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each row; a score of 0 predicts ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The classes.
+        """
+        codes = self.model_.predicted_codes(self.decision_function(X))
+        predicted: np.ndarray = self.classes_[codes]
+        return predicted
+
+    def attained_margin(self, X: Any, y: Any) -> Any:
+        """Compute the margin that the hypothesis attains on these examples, zero rows skipped.
+
+        If they are all examples that it was learnt from, the largest margin of any separator lies between
+        this one and ``certificate_.margin_ceiling``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+
+        Returns
+        -------
+        float or array of shape (n_classes,)
+            A number for two classes and for joint learning, else one for each class.
+        """
+        check_consistent_length(X, y)
+        scores = self.decision_function(X)
+        rows = X if scipy.sparse.issparse(X) else np.asarray(X)
+        used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
+        if not used.any() or not np.all(self.certificate_.norm):
+            raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
+        codes = known_codes(np.asarray(y), self.classes_)
+        margins = self._model.margins(scores[used], codes[used]).min(axis=1)
+        return float(margins[0]) if len(margins) == 1 else margins
+
+    def sparsify(self) -> Self:
+        """Keep weights only for the columns that have any; `coef_` is then a sparse array.
+
+        Predictions and further learning stay the same: a new column gets weights when it first occurs. It
+        saves memory if fewer than half of the columns have weights.
+
+        Returns
+        -------
+        self
+            The classifier.
+        """
+        self.model_.sparsify()
+        return self
+
+    def densify(self) -> Self:
+        """Undo `sparsify`: store weights for every column.
+
+        Returns
+        -------
+        self
+            The classifier.
+        """
+        self.model_.densify()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

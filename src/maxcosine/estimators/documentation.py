@@ -1,0 +1,62 @@
+"""The documentation of the parameters and attributes that all classifiers share."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+C = TypeVar("C", bound=type)
+
+PARAMETERS = """average : bool, default=False
+        Predict with the average of the hypotheses after each example.
+    fit_intercept : bool, default=True
+        Add a constant feature 1, which counts in the norm of each example.
+    multiclass : {"ovr", "joint"}, default="ovr"
+        Learn each class against the rest, or all classes by one joint hypothesis, which separates every
+        class from the best wrong one.
+    passes : int, default=1
+        How many times `fit` visits each row.
+    shuffle : bool, default=False
+        Visit the rows in random order, in a new one in each pass.
+    random_state : int, RandomState instance or None, default=None
+        The seed of `shuffle`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors for the steps of each class. The value "balanced", for `fit` only, makes them inversely
+        proportional to the frequencies of the classes.
+    grow_features : bool, default=False
+        Allow later calls of `partial_fit` to bring more columns. Rows may then have fewer columns, too.
+    dtype : {"float32", "float64"} or None, default=None
+        The type of the weights; None takes the type of X, and float64 for dicts.
+    n_jobs : int or None, default=None
+        The number of threads that predict; None is 1, and -1 is all processors.
+    verbose : int, default=0
+        Report progress on standard error if it is above 0."""
+
+ATTRIBUTES = """classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    coef_ : array or sparse array of shape (1, n_features) or (n_classes, n_features)
+        The weights; one row for two classes. Sparse after `sparsify`.
+    intercept_ : array of shape (1,) or (n_classes,)
+        The weights of the constant feature.
+    certificate_ : Certificate
+        What is proven of the hypothesis and of the examples seen.
+    features_ : array of shape (n_features,)
+        The name, the id or the column number of each feature.
+    mistakes_ : int or array of shape (n_classes,)
+        How many examples were predicted wrongly before they were learnt.
+    updates_ : int or array of shape (n_classes,)
+        How many examples changed the hypothesis.
+    n_seen_ : int
+        How many examples were seen, zero rows included.
+    model_ : Model
+        What was learnt, as a value that can be copied, merged and written to a file.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : array of shape (n_features,)
+        The names of the columns of X; only if all of them are strings."""
+
+
+def documented(cls: C) -> C:
+    """Fill the shared parameters and attributes into the docstring of a class."""
+    text = cls.__doc__ or ""
+    cls.__doc__ = text.replace("{parameters}", PARAMETERS).replace("{attributes}", ATTRIBUTES)
+    return cls

@@ -1,0 +1,84 @@
+"""What a fitted classifier has learnt."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from maxcosine.certificate import Certificate
+from maxcosine.model import Model
+
+E = TypeVar("E", bound="FittedAttributes")
+
+
+class FittedAttributes:
+    """The attributes of a classifier that are read off its model."""
+
+    _model: Model
+
+    @property
+    def model_(self) -> Model:
+        """What was learnt, as a value that can be copied, merged and written to a file."""
+        check_is_fitted(self)
+        return self._model
+
+    @property
+    def coef_(self) -> Any:
+        """The weights, of shape (1, n_features) for two classes, else (n_classes, n_features).
+
+        For two classes they are w. For more classes, and rules to which the length of w has no meaning, they
+        are w / Lambda. They are a sparse array after `sparsify`.
+        """
+        return self.model_.hypothesis()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The weights of the constant feature, of shape (1,) or (n_classes,)."""
+        return self.model_.hypothesis()[1]
+
+    @property
+    def features_(self) -> np.ndarray:
+        """The name, the id or the column number of each column of `coef_`."""
+        return self.model_.features.keys()
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proven of the hypothesis and of the examples seen."""
+        return self.model_.certificate()
+
+    @property
+    def mistakes_(self) -> Any:
+        """How many examples were predicted wrongly before they were learnt: one number, or one per class."""
+        return self.certificate_.mistakes
+
+    @property
+    def updates_(self) -> Any:
+        """How many examples changed the hypothesis: one number, or one per class."""
+        return self.certificate_.updates
+
+    @property
+    def n_seen_(self) -> int:
+        """How many examples were seen, zero rows included."""
+        return self.model_.n_seen
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+
+def set_model(estimator: Any, model: Model) -> None:
+    """Make a model the one that a classifier has learnt."""
+    estimator._model = model
+    estimator.classes_ = model.classes
+    estimator.n_features_in_ = model.features.n_features
+
+
+def with_model(estimator: E, model: Model) -> E:
+    """Return a new classifier with the parameters of another one, and with this model."""
+    twin: E = clone(estimator)
+    set_model(twin, model)
+    if model.features.names is not None:
+        twin.feature_names_in_ = model.features.names  # type: ignore[attr-defined]
+    return twin
