@@ -1,107 +1,82 @@
-"""`maxcosine` in processes of their own, each forked from one that has loaded its modules.
+"""The command `maxcosine`, for tests."""
 
-Hundreds of commands are run by the tests, and most of the time of a small one goes by in loading modules.
-Whether a command begins well from nothing is for the tests that start theirs by `subprocess`.
-"""
-
-import functools
-import json
+import contextlib
+import io
 import os
 import resource
-import runpy
-import socket
 import subprocess
 import sys
-from tempfile import TemporaryFile
+import tempfile
+from unittest.mock import patch
 
-_SECONDS = 300
+from maxcosine.__main__ import main
+from maxcosine.cli import display
+
+SECONDS = 300
+
+
+class _Terminal(io.TextIOWrapper):
+    def isatty(self):
+        return True
 
 
 def command(*arguments):
-    """A command, for a process that begins from nothing."""
+    """The command line of another process."""
     return [sys.executable, "-m", "maxcosine", *map(str, arguments)]
 
 
-def run(folder, *arguments, input=None, text=True, env=None, largest_file=None):
-    """Run a command in a folder to its end, as `subprocess.run` does.
+def run(folder, *arguments, input=None, text=True, env=None, terminal=False, largest_file=None):
+    """Run a command in this process, because starting another one takes half a second.
 
-    `largest_file`: no file that it writes can become longer, as if the disk were full.
+    Parameters
+    ----------
+    folder : the folder in which it runs
+    arguments : strings, numbers or paths
+    input : text or bytes for standard input
+    text : return text; otherwise bytes
+    env : changes of the environment
+    terminal : its standard output and standard error say that they are a terminal
+    largest_file : it runs in another process, and cannot write files larger than this many bytes
+
+    Returns
+    -------
+    subprocess.CompletedProcess
+        What a process would have returned.
     """
-    asked = {
-        "folder": os.fspath(folder),
-        "arguments": list(map(str, arguments)),
-        "environment": dict(os.environ if env is None else env),
-        "largest_file": largest_file,
-    }
-    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as errors:
-        if input is not None:
-            given.write(input.encode() if isinstance(input, str) else input)
-            given.seek(0)
-        socket.send_fds(
-            _server(), [json.dumps(asked).encode() + b"\n"], [f.fileno() for f in (given, out, errors)]
-        )
-        code = int(_server().recv(64))
-        out.seek(0)
-        errors.seek(0)
-        printed = [file.read().decode() if text else file.read() for file in (out, errors)]
-    return subprocess.CompletedProcess(arguments, code, *printed)
+    if largest_file is not None:
+        return _run_process(folder, arguments, largest_file, text)
+    stream = _Terminal if terminal else io.TextIOWrapper
+    out, errors = stream(io.BytesIO(), "utf-8"), stream(io.BytesIO(), "utf-8")
+    display.console.cache_clear()  # the last console may have had another width
+    with (
+        tempfile.TemporaryFile() as file,  # a command reads the file descriptor of standard input
+        io.TextIOWrapper(file) as stdin,
+        contextlib.chdir(folder),
+        patch.dict(os.environ, env or {}),
+        patch.multiple(sys, argv=["maxcosine", *map(str, arguments)], stdin=stdin, stdout=out, stderr=errors),
+    ):
+        file.write(input.encode() if isinstance(input, str) else input or b"")
+        file.seek(0)
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        out.flush()
+        errors.flush()
+    printed = [one.buffer.getvalue() for one in (out, errors)]
+    return subprocess.CompletedProcess(
+        arguments, code, *(content.decode() if text else content for content in printed)
+    )
 
 
-@functools.cache
-def _server():
-    """A connection to the process that commands are forked from; it ends with this one."""
-    here, there = socket.socketpair()
-    subprocess.Popen([sys.executable, "-m", __name__, str(there.fileno())], pass_fds=[there.fileno()])
-    there.close()
-    here.settimeout(_SECONDS)
-    return here
-
-
-def serve(connection):
-    """Run commands, one after another, until nobody asks any more."""
-    import maxcosine.cli.tables
-    import maxcosine.stream.comparison
-    import maxcosine.stream.training  # noqa: F401
-
-    while True:
-        message, files, _, _ = socket.recv_fds(connection, 2**16, 3)
-        while message and not message.endswith(b"\n"):
-            message += connection.recv(2**16)
-        if not message:
-            return
-        child = os.fork()
-        if not child:
-            _become(json.loads(message), files)
-        for file in files:
-            os.close(file)
-        _, status = os.waitpid(child, 0)
-        connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
-
-
-def _become(asked, files):
-    """Be the command that is asked for, and end with it."""
-    for number, file in enumerate(files):
-        os.dup2(file, number)
-    os.chdir(asked["folder"])
-    os.environ.clear()
-    os.environ.update(asked["environment"])
-    if asked["largest_file"] is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (asked["largest_file"],) * 2)
-    sys.argv = ["maxcosine", *asked["arguments"]]
-    code = 1
-    try:
-        runpy.run_module("maxcosine", run_name="__main__", alter_sys=True)
-        code = 0
-    except SystemExit as end:
-        code = end.code or 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
-if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as asking:
-        serve(asking)
+def _run_process(folder, arguments, largest_file, text):
+    return subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        capture_output=True,
+        text=text,
+        timeout=SECONDS,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file)),
+        check=False,
+    )
