@@ -43,14 +43,13 @@ def _certificate(
         seen=given(table["seen"] - since),
         mistakes=given(table["mistakes"]),
         updates=given(table["updates"]),
-        averaged=last is not None,
         augmented=heads.fit_intercept,
         joint=heads.joint,
         weighted=weighted,
         classes=None if one else classes,
         own_bound=given(_own_bounds(heads)) if rule.own_bound and not weighted else None,
         merge=merge,
-        _last=last,
+        before_averaging=last,
     )
 
 
