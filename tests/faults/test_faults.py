@@ -35,15 +35,15 @@ FILES = {
     "a gzip cut short": (
         "data.svm.gz",
         gzip.compress(GOOD * 5000)[:-30],
-        "cut short or damaged, fetch it anew",
+        "cut short or damaged, fetch it again",
     ),
     "a gzip that is none": ("data.svm.gz", b"\x1f\x8b" + b"not packed at all" * 9, "cut short or damaged"),
     "a zstd cut short": (
         "data.svm.zst",
         zstandard.ZstdCompressor().compress(GOOD * 5000)[:-5],
-        "cut short or damaged, fetch it anew",
+        "cut short or damaged, fetch it again",
     ),
-    "a line without end": ("data.svm", b"1 " + b"1" * (17 << 20), "is longer than 16 MB"),
+    "a line without end": ("data.svm", b"1 " + b"1" * (65 << 20), "is longer than 64 MB"),
     "CRLF": ("data.svm", GOOD.replace(b"\n", b"\r\n"), None),
     "BOM": ("data.svm", b"\xef\xbb\xbf" + GOOD, None),
     "no newline at the end": ("data.svm", GOOD.rstrip(), None),
@@ -118,14 +118,14 @@ def test_bad_lines_are_skipped_counted_and_kept_and_good_ones_are_learnt(tmp_pat
 
 
 def test_a_line_without_end_is_skipped_and_kept(tmp_path):
-    long = b"1 " + b"1:1 " * (17 << 18)
+    long = b"1 " + b"1:1 " * (65 << 18)
     (tmp_path / "data.svm").write_bytes(GOOD + long + b"\n" + GOOD)
     ran = train(tmp_path, "data.svm", "--on-bad", "skip", "--bad-lines", "bad.txt", "--json")
     assert ran.returncode == 0, ran.stderr
     outcome = json.loads(ran.stdout)
     assert (outcome["bad_lines"], outcome["examples"]) == (1, 8)
-    assert b"data.svm:5:1: the line is longer than 16 MB" in outcome["first_bad_lines"][0].encode()
-    assert (tmp_path / "bad.txt").read_bytes() == long + b"\n"
+    assert b"data.svm:5:1: the line is longer than 64 MB" in outcome["first_bad_lines"][0].encode()
+    assert (tmp_path / "bad.txt").read_bytes() == long[: 64 << 20] + b"\n"
 
 
 def test_a_value_that_comes_twice_is_added_up(tmp_path):
@@ -244,7 +244,7 @@ def test_ctrl_c_without_a_checkpoint_leaves_nothing(tmp_path):
     process.stdin.close()
     errors = process.stderr.read().decode()
     assert process.wait(timeout=60) == 130
-    assert "begin anew" in errors
+    assert "start again" in errors
     assert written(tmp_path) == []
 
 
@@ -334,7 +334,7 @@ def ctrl_c(folder):
     process.stdin.close()
     errors = process.stderr.read().decode()
     assert process.wait(timeout=60) == 130
-    assert re.search(r"^interrupted after 4 examples; the same command with --resume goes on", errors)
+    assert re.search(r"^interrupted after 4 examples; the same command with --resume continues", errors)
     assert len(errors.splitlines()) == 1
     assert written(folder) == ["checkpoint"]
     return errors
