@@ -1,1 +1,1 @@
-"""The engine's own promises: bits, restarts, averages, scales, caches."""
+"""The engine: averages, restarts, progressive predictions, several rules in one sweep, processes."""

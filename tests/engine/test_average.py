@@ -1,117 +1,67 @@
-"""The averaged hypothesis is the mean of the hypotheses after each example, and its Lambda that of theirs."""
+"""The average is the mean of the hypotheses after each example, however w is rescaled in between."""
+
+import itertools
 
 import numpy as np
 import pytest
 
-from maxcosine import rule
-from tests.contract.streams import (
-    both_types,
-    every_rule,
-    new_model,
-    one_by_one,
-    rows,
-    stacked,
-    stream,
-    taught,
-    teach,
-    with_intercept_or_not,
-)
+from maxcosine import RULES, OnlineClassifier, rule
+from tests.contract.streams import stream
 
 TOLERANCE = {"float32": 1e-4, "float64": 1e-11}
 
 
-@rule
-def halving(margin, sq_w, sq_x, coef_sum, state, params):
-    """Forget half in every round, learn in every round."""
-    return 0.5, 1.0 / sq_x, state
+@rule(params={"keep": 0.5, "always": 1.0})
+def rescaling(margin, sq_w, sq_x, coef_sum, state, params):
+    """Multiply w by a constant in every round, up to a point; learn in every round, or from mistakes only."""
+    keep = params.keep if sq_w < 1e6 else 1e-3
+    return keep, (1.0 / sq_x if params.always > 0.0 or margin <= 0.0 else 0.0), state
 
 
-@rule
-def slow_halving(margin, sq_w, sq_x, coef_sum, state, params):
-    """Forget half in every round, learn from mistakes only."""
-    return 0.5, (1.0 / sq_x if margin <= 0.0 else 0.0), state
+def learner(name, params, fit_intercept, **options):
+    return OnlineClassifier(name, rule_params=params, fit_intercept=fit_intercept, **options)
 
 
-@rule
-def doubling(margin, sq_w, sq_x, coef_sum, state, params):
-    """Trust w twice as much in every round, up to a point."""
-    return (2.0 if sq_w < 1e6 else 1e-3), 1.0 / sq_x, state
+def assert_average_is_explicit_mean(name, X, codes, params=None, fit_intercept=False):
+    """Compare with the mean over a second learner that is asked for its weights after every row."""
+    single, hypotheses = learner(name, params, fit_intercept), []
+    for k in range(len(X)):
+        single.partial_fit(X[k : k + 1], codes[k : k + 1], classes=[0, 1])
+        if X[k].any():
+            hypotheses.append(np.append(single.coef_[0], single.intercept_).astype(np.float64))
+    averaged = learner(name, params, fit_intercept, average=True).partial_fit(X, codes, classes=[0, 1])
+    found = np.append(averaged.coef_[0], averaged.intercept_)
+    longest = np.linalg.norm(hypotheses, axis=1).max()
+    np.testing.assert_allclose(found, np.mean(hypotheses, axis=0), atol=TOLERANCE[X.dtype.name] * longest)
 
 
-OWN = {"halving": halving, "slow_halving": slow_halving, "doubling": doubling}
+@pytest.mark.parametrize("name", RULES)
+def test_average_is_the_mean_of_the_hypotheses(name):
+    for dtype, fit_intercept in (("float32", False), ("float64", True)):
+        X, codes = stream(80, 7, dtype=dtype)
+        assert_average_is_explicit_mean(name, X, codes, fit_intercept=fit_intercept)
 
 
-def explicit_mean(learner, X, codes, **options):
-    """Mean and largest length of the hypotheses after each row, and the mean Lambda."""
-    hypotheses, coef_sums = [], []
-    for model in one_by_one(new_model(learner, X, **options), X, codes):
-        hypotheses.append(stacked(model.heads.weights())[0])
-        coef_sums.append(model.heads.coef_sum[0])
-    learnt = X.any(axis=1)
-    hypotheses, coef_sums = np.array(hypotheses)[learnt], np.array(coef_sums)[learnt]
-    return hypotheses.mean(axis=0), np.linalg.norm(hypotheses, axis=1).max(), coef_sums.mean()
+@pytest.mark.parametrize("keep", [0.5, 2.0], ids=["halving", "doubling"])
+def test_average_survives_rescaling(keep):
+    for dtype, always in itertools.product(("float32", "float64"), (0.0, 1.0)):
+        X, codes = stream(200, 4, dtype=dtype, noise=0.5)
+        assert_average_is_explicit_mean(rescaling, X, codes, {"keep": keep, "always": always})
 
 
-def assert_is_explicit_mean(learner, X, codes, **options):
-    mean, longest, coef_sum = explicit_mean(learner, X, codes, **options)
-    heads = taught(learner, X, codes, average=True, **options).heads
-    tolerance = TOLERANCE[X.dtype.name]
-    np.testing.assert_allclose(stacked(heads.averaged_weights())[0], mean, rtol=0, atol=tolerance * longest)
-    # What is claimed of Lambda is less by what rounding may have done in as many writes as rows.
-    exact = heads.table["sum_coef"][0] / heads.table["learnt"][0]
-    assert exact == pytest.approx(coef_sum, rel=4 * len(X) * float(np.finfo(X.dtype).eps))
-    assert 0.0 < heads.averaged_proven().coef_sum[0] <= exact
+def test_average_survives_the_decay_of_norma():
+    for dtype, decay in itertools.product(("float32", "float64"), (0.001, 0.1, 0.9)):
+        X, codes = stream(200, 4, dtype=dtype)
+        assert_average_is_explicit_mean("norma", X, codes, {"eta": 1.0, "lambda_reg": decay})
 
 
-@every_rule
-@both_types
-@with_intercept_or_not
-def test_average_is_the_mean_of_the_hypotheses(name, dtype, fit_intercept):
-    X, codes = stream(150, 7, dtype=dtype)
-    assert_is_explicit_mean(name, X, codes, fit_intercept=fit_intercept)
-
-
-@both_types
-@pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("n", [40, 200, 3000])
-def test_average_survives_rescaling(name, dtype, n):
-    X, codes = stream(rows(n), 4, dtype=dtype, noise=0.5)
-    assert_is_explicit_mean(OWN[name], X, codes)
-
-
-@both_types
-@pytest.mark.parametrize("decay", [0.001, 0.1, 0.9])
-def test_average_survives_the_decay_of_norma(dtype, decay):
-    X, codes = stream(rows(3000), 4, dtype=dtype)
-    assert_is_explicit_mean("norma", X, codes, eta=1.0, lambda_reg=decay)
-
-
-@both_types
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_average_of_norma_stays_true_for_long(dtype):
     """By default a long stream sees w decay by hundreds of orders of magnitude, and be learnt again."""
-    X, codes = stream(rows(400_000), 3, density=1.0, dtype=dtype)
-    heads = taught("norma", X, codes, average=True).heads
-    last, average = heads.weights()[0][0], heads.averaged_weights()[0][0]
+    X, codes = stream(400_000, 3, density=1.0, dtype=dtype)
+    last, average = (
+        OnlineClassifier("norma", average=average, fit_intercept=False).fit(X, codes).coef_[0]
+        for average in (False, True)
+    )
     assert np.dot(last, average) >= 0.9 * np.linalg.norm(last) * np.linalg.norm(average)
     assert np.linalg.norm(average) <= 3.0 * np.linalg.norm(last)
-
-
-@every_rule
-def test_averaging_changes_no_last_hypothesis(name):
-    X, codes = stream(100, 7, n_classes=3)
-    plain, averaged = (
-        taught(name, X, codes, n_classes=3, average=average).heads for average in (False, True)
-    )
-    np.testing.assert_array_equal(stacked(averaged.weights()), stacked(plain.weights()))
-
-
-@every_rule
-def test_growing_keeps_the_average(name):
-    X, codes = stream(100, 6)
-    X[:50, 3:] = 0.0
-    narrow = np.ascontiguousarray(X[:50, :3])
-    expected = taught(name, X, codes, average=True).heads
-    model = teach(new_model(name, narrow, average=True), narrow, codes[:50])
-    model.heads.grow(6)
-    heads = teach(model, X[50:], codes[50:]).heads
-    np.testing.assert_array_equal(stacked(heads.averaged_weights()), stacked(expected.averaged_weights()))

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse
 
 from maxcosine import RULES
-from maxcosine.engine import Heads, learn, one_vs_rest, score
+from maxcosine.engine import learn, score
+from maxcosine.heads import Heads, one_vs_rest
 
 N_FEATURES = 40
 
