@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "../arithmetic.hpp"
 #include "bytes.hpp"
 #include "numbers.hpp"
 
@@ -37,10 +38,16 @@ using FlagLanes = std::int64_t __attribute__((vector_size(32)));  // all bits se
 using ValueLanes = double __attribute__((vector_size(32)));
 
 struct FourFeatures {
-  std::uint32_t ids[FEATURES_AT_ONCE];
-  double values[FEATURES_AT_ONCE];
-  std::size_t count;  // how many lanes are features; 0 if not all features up to the end of the line are plain
+  WordLanes ids;
+  ValueLanes values;
+  std::size_t count;  // lanes that are features; 0 if not all features up to the end of the line are plain
 };
+
+template <class T, class Lanes>
+inline void store_four(T* to, Lanes lanes) {
+  const auto converted = __builtin_convertvector(lanes, typename LanesOf<T>::type);
+  std::memcpy(to, &converted, sizeof converted);
+}
 
 [[nodiscard]] inline unsigned lane_bits(FlagLanes flags) {
   return static_cast<unsigned>(_mm256_movemask_pd(std::bit_cast<__m256d>(flags)));
@@ -116,15 +123,10 @@ struct FourFeatures {
       ((digits + repeat(0x80 - 10)) | digits | (id_digits + repeat(0x80 - 10)) | id_digits) & HIGH_BITS;
   const FlagLanes plain = (newline | (ends == ' ')) & ((heads & 0xFF) == ':') & (n_id_digits - 1 < 8) & (size - 1 < 8) &
                           (non_digit == 0) & ~(has_point & (size == 1));
-  FourFeatures features;
-  features.count = (lane_bits(plain) & wanted) == wanted ? std::popcount(wanted) : 0;
   const ValueLanes values = to_doubles(whole_numbers(digits)) / powers_of_ten(count_bytes(decimals));
   const WordLanes signs = std::bit_cast<WordLanes>(negative) & std::bit_cast<std::uint64_t>(-0.0);
-  const WordLanes signed_values = std::bit_cast<WordLanes>(values) | signs;
-  std::memcpy(features.values, &signed_values, sizeof features.values);
-  const WordLanes ids = whole_numbers(id_digits);
-  for (std::size_t k = 0; k < FEATURES_AT_ONCE; ++k) features.ids[k] = static_cast<std::uint32_t>(ids[k]);
-  return features;
+  const std::size_t count = (lane_bits(plain) & wanted) == wanted ? std::popcount(wanted) : 0;
+  return {whole_numbers(id_digits), std::bit_cast<ValueLanes>(std::bit_cast<WordLanes>(values) | signs), count};
 }
 
 }  // namespace maxcosine

@@ -25,15 +25,17 @@ struct FeatureOutput {
   std::size_t count;
   unsigned bits;
 
-  void put(std::size_t k, std::uint64_t id, double value) {
-    keys[k] = static_cast<Key>(bits != 0 && id >> bits != 0 ? column_of(mix(id), bits) : id);
-    values[k] = static_cast<Value>(value);
+  [[nodiscard]] Key key_of(std::uint64_t id) const {
+    return static_cast<Key>(bits != 0 && id >> bits != 0 ? column_of(mix(id), bits) : id);
   }
 
-  // False if the value is too large for its type.
+  // Appends a feature, unless its value is too large for its type.
   [[nodiscard]] bool add(std::uint64_t id, double value) {
-    put(count, id, value);
-    return std::isfinite(values[count++]);
+    keys[count] = key_of(id);
+    values[count] = static_cast<Value>(value);
+    const bool fits = std::isfinite(values[count]);
+    count += fits;
+    return fits;
   }
 };
 
@@ -44,52 +46,58 @@ template <class Key, class Value>
   const char *colon = text + at[1], *stop = text + at[2];
   std::uint64_t id;
   double value;
-  if (!read_last_digits(colon, at[1] - at[0] - 1, id) || *colon != ':' || !(is_blank(*stop) || *stop == '\n') ||
-      !read_number_between(colon + 1, stop, value))
-    return false;
-  output.put(output.count, id, value);
-  const bool fits = std::isfinite(output.values[output.count]);
-  output.count += fits;
-  return fits;
+  if (!read_last_digits(colon, at[1] - at[0] - 1, id) || *colon != ':' || !(is_blank(*stop) || *stop == '\n')) return false;
+  return read_number_between(colon + 1, stop, value) && output.add(id, value);
 }
 
 #ifdef __AVX2__
-// Reads several plain features at once; returns how many, or 0 if they have to be read one by one.
+// Reads up to four plain features up to the end of the line; returns how many, or 0 if some are not plain.
 template <class Key, class Value>
-[[nodiscard]] inline std::size_t read_several(const char* text, std::span<const std::uint32_t> at,
-                                              FeatureOutput<Key, Value>& output) {
-  if (at.size() <= 2 * FEATURES_AT_ONCE) return 0;
-  const FourFeatures features = read_four_features(text, at.data());
-  for (std::size_t k = 0; k < FEATURES_AT_ONCE; ++k) output.put(output.count + k, features.ids[k], features.values[k]);
-  output.count += features.count;
-  return features.count;
+[[nodiscard]] inline std::size_t read_up_to_four(const char* text, const std::uint32_t* at,
+                                                 FeatureOutput<Key, Value>& output) {
+  const FourFeatures four = read_four_features(text, at);
+  Key* keys = output.keys + output.count;
+  store_four(keys, four.ids);
+  store_four(output.values + output.count, four.values);
+  if (output.bits != 0)
+    for (std::size_t k = 0; k < four.count; ++k) keys[k] = output.key_of(keys[k]);
+  output.count += four.count;
+  return four.count;
 }
 #endif
 
-// Reads plain features from p on. Returns the end of the line, or where anything else stands.
-template <class Key, class Value>
-[[nodiscard]] inline const char* read_plain_features(const char* p, const Lines& lines, TokenBoundaries& boundaries,
-                                                     FeatureOutput<Key, Value>& output) {
-  constexpr std::size_t OF_FEATURE = 3;  // boundaries: before it, within it, after it
-  while (is_blank(*p)) {
-    std::span<const std::uint32_t> at = boundaries.from(p, OF_FEATURE);
-#ifdef __AVX2__
-    std::size_t alone = 0;
-    while (at.size() >= OF_FEATURE && is_blank(lines.text[at[0]])) {
-      std::size_t n = 0;
-      if (alone == 0) { n = read_several(lines.text, at, output); if (n == 0) alone = 4; }
-      if (n == 0) { if (!read_plain_feature(lines.text, at.data(), output)) break; n = 1; --alone; }
-      at = at.subspan(2 * n);
-    }
-#else
-    while (at.size() >= OF_FEATURE && is_blank(lines.text[at[0]]) && read_plain_feature(lines.text, at.data(), output))
-      at = at.subspan(OF_FEATURE - 1);
-#endif
-    boundaries.skip_to(at);
-    if (lines.text + at[0] == p) return p;
-    p = lines.text + at[0];
+// When to try four features at once: after each failure in a row, more features are read one by one.
+struct Pace {
+  static constexpr std::size_t SHORTEST = 4, LONGEST = 256;
+
+  std::size_t alone = 0;  // features to read one by one
+  std::size_t next = SHORTEST;
+
+  void note(bool success) {
+    alone = success ? 0 : next;
+    next = success ? SHORTEST : std::min(2 * next, LONGEST);
   }
-  return p;
+};
+
+// Reads plain features up to the end of the line, or up to anything else; returns the rest of the boundaries.
+template <class Key, class Value>
+[[nodiscard]] inline Boundaries read_plain_features(const char* text, Boundaries at, [[maybe_unused]] Pace& pace,
+                                                    FeatureOutput<Key, Value>& output) {
+  while (at.size() >= BOUNDARIES_OF_FEATURE && is_blank(text[at[0]])) {
+#ifdef __AVX2__
+    if (pace.alone > 0) {
+      --pace.alone;
+    } else if (at.size() > 2 * FEATURES_AT_ONCE) {
+      const std::size_t count = read_up_to_four(text, at.data(), output);
+      at = at.subspan(2 * count);
+      pace.note(count > 0);
+      continue;
+    }
+#endif
+    if (!read_plain_feature(text, at.data(), output)) break;
+    at = at.subspan(2);
+  }
+  return at;
 }
 
 [[nodiscard]] inline Reached skip_comment(const char* p, const Lines& lines) {
@@ -119,21 +127,16 @@ template <class Key, class Value>
 
 // Reads features from p to the end of the line; `qid:...` is skipped.
 template <class Key, class Value>
-[[nodiscard]] Reached read_features(const char* p, const Lines& lines, TokenBoundaries& boundaries,
+[[nodiscard]] Reached read_features(const char* p, const Lines& lines, TokenBoundaries& boundaries, Pace& pace,
                                     FeatureOutput<Key, Value>& output) {
   for (;;) {
-    p = read_plain_features(p, lines, boundaries, output);
+    p = boundaries.read_from(p, [&](Boundaries at) { return read_plain_features(lines.text, at, pace, output); });
+    p = skip_blanks(p);
     if (ends_line(p)) return {p};
     if (*p == '#') return skip_comment(p, lines);
-    if (is_blank(*p)) {
-      p = skip_blanks(p);
-    } else if (std::memcmp(p, "qid:", 4) == 0) {
-      p = skip_query(p);
-    } else {
-      const Reached reached = read_feature(p, output);
-      if (reached.code != FaultCode::FINE) return reached;
-      p = reached.at;
-    }
+    const Reached reached = std::memcmp(p, "qid:", 4) == 0 ? Reached{skip_query(p)} : read_feature(p, output);
+    if (reached.code != FaultCode::FINE) return reached;
+    p = reached.at;
   }
 }
 
@@ -148,6 +151,7 @@ template <class Key, class Value>
 template <class Key, class Value>
 void parse_svmlight_lines(const Lines& lines, const ReadOptions& options, ParsedBlock<Key, Value>& block) {
   TokenBoundaries boundaries(lines.text, lines.stop);
+  Pace pace;
   const char* p = lines.text;
   while (p < lines.stop) {
     const char* start = p;
@@ -156,7 +160,7 @@ void parse_svmlight_lines(const Lines& lines, const ReadOptions& options, Parsed
     const char* bad = label.ascii ? label.stop : first_not_utf8(label.start, label.stop);
     FeatureOutput<Key, Value> output{block.keys.data(), block.values.data(), first, options.bits};
     Reached reached{bad, FaultCode::NOT_TEXT};
-    if (bad == label.stop) reached = read_features(label.stop, lines, boundaries, output);
+    if (bad == label.stop) reached = read_features(label.stop, lines, boundaries, pace, output);
     if (reached.code != FaultCode::FINE) {
       reached.at = add_fault(block, lines, start, reached, '#');
     } else if (!ends_line(label.start) && *label.start != '#') {
@@ -172,9 +176,10 @@ void parse_svmlight_lines(const Lines& lines, const ReadOptions& options, Parsed
 template <class Key, class Value>
 [[nodiscard]] ParsedBlock<Key, Value> parse_svmlight(std::string_view text, const ReadOptions& options) {
   constexpr std::size_t SHORTEST_FEATURE = 4;  // "1:1 "
+  constexpr std::size_t WRITTEN_AT_ONCE = 4;   // of which some may not be features
   ParsedBlock<Key, Value> block;
-  block.keys.resize(text.size() / SHORTEST_FEATURE + 8);
-  block.values.resize(text.size() / SHORTEST_FEATURE + 8);
+  block.keys.resize(text.size() / SHORTEST_FEATURE + WRITTEN_AT_ONCE);
+  block.values.resize(text.size() / SHORTEST_FEATURE + WRITTEN_AT_ONCE);
   parse_block(text, options, block, [&](const Lines& lines) { parse_svmlight_lines(lines, options, block); });
   block.keys.resize(block.indptr.back());
   block.values.resize(block.indptr.back());

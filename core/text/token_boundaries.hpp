@@ -29,25 +29,41 @@ namespace maxcosine {
 }
 #endif
 
+// Positions in a text, ascending.
+using Boundaries = std::span<const std::uint32_t>;
+
+inline constexpr std::size_t BOUNDARIES_OF_FEATURE = 3;  // before it, between name and value, behind it
+
 class TokenBoundaries {
  public:
   TokenBoundaries(const char* text, const char* stop) : text_(text), stop_(stop) {}
 
-  // The boundary at p, which must be one, and as many of those that follow it as are known: at least `n` in all, or
-  // fewer if they are far away.
-  [[nodiscard]] std::span<const std::uint32_t> from(const char* p, std::size_t n) {
-    const auto wanted = static_cast<std::uint32_t>(p - text_);
-    while (next_ < count_ && at_[next_] < wanted) ++next_;
-    if (next_ + n > count_) find(p);
-    return {at_.data() + next_, count_ - next_};
+  // Reads features between boundaries. While p is at a blank, calls read(at) with the boundaries from p on. read()
+  // returns the rest of them: the first of the rest is where it stopped. Ends when read() makes no progress, or behind
+  // a feature without a blank after it, and returns that position.
+  template <class Read>
+  [[nodiscard]] const char* read_from(const char* p, Read read) {
+    while (is_blank(*p)) {
+      const Boundaries at = from(p);
+      const Boundaries rest = read(at);
+      if (rest.size() == at.size()) break;
+      next_ = count_ - rest.size();
+      p = text_ + rest[0];
+    }
+    return p;
   }
-
-  // Goes on to the first of the boundaries `rest`, the last of those that from() returned.
-  void skip_to(std::span<const std::uint32_t> rest) { next_ = count_ - rest.size(); }
 
  private:
   static constexpr std::size_t SEGMENT = 8192;  // fits into the first-level cache together with its boundaries
   static constexpr std::size_t AT_ONCE = 16;
+
+  // The boundary at p, and those known behind it: at least three in all, unless they are far away.
+  [[nodiscard]] Boundaries from(const char* p) {
+    const auto wanted = static_cast<std::uint32_t>(p - text_);
+    while (next_ < count_ && at_[next_] < wanted) ++next_;
+    if (count_ - next_ < BOUNDARIES_OF_FEATURE) find(p);
+    return {at_.data() + next_, count_ - next_};
+  }
 
   void find(const char* p) {
     const char* stop = p + std::min<std::size_t>(SEGMENT, stop_ - p);

@@ -129,24 +129,17 @@ template <class Value>
   return add_feature(name, value * space.scale, space, options, block) ? 1 + has_value : 0;
 }
 
-// Reads plain features from p on. Returns the end of the line, or where anything else stands.
+// Reads plain features up to the end of the line, or up to anything else; returns the rest of the boundaries.
 template <class Value>
-[[nodiscard]] inline const char* read_plain_vw_features(const char* p, const Lines& lines, TokenBoundaries& boundaries,
-                                                        const Namespace& space, const ReadOptions& options,
-                                                        ParsedBlock<std::uint32_t, Value>& block) {
-  constexpr std::size_t OF_FEATURE = 3;  // boundaries: before it, within it, after it
-  while (is_blank(*p)) {
-    std::span<const std::uint32_t> at = boundaries.from(p, OF_FEATURE);
-    while (at.size() >= OF_FEATURE && is_blank(lines.text[at[0]])) {
-      const std::size_t passed = read_plain_vw_feature(lines.text, at.data(), space, options, block);
-      if (passed == 0) break;
-      at = at.subspan(passed);
-    }
-    boundaries.skip_to(at);
-    if (lines.text + at[0] == p) return p;
-    p = lines.text + at[0];
+[[nodiscard]] inline Boundaries read_plain_vw_features(const char* text, Boundaries at, const Namespace& space,
+                                                       const ReadOptions& options,
+                                                       ParsedBlock<std::uint32_t, Value>& block) {
+  while (at.size() >= BOUNDARIES_OF_FEATURE && is_blank(text[at[0]])) {
+    const std::size_t passed = read_plain_vw_feature(text, at.data(), space, options, block);
+    if (passed == 0) break;
+    at = at.subspan(passed);
   }
-  return p;
+  return at;
 }
 
 // Reads a feature in any notation, whose name is at p.
@@ -172,7 +165,9 @@ template <class Value>
                                       const ReadOptions& options, ParsedBlock<std::uint32_t, Value>& block) {
   Namespace space;
   for (;;) {
-    p = skip_blanks(read_plain_vw_features(p, lines, boundaries, space, options, block));
+    p = boundaries.read_from(
+        p, [&](Boundaries at) { return read_plain_vw_features(lines.text, at, space, options, block); });
+    p = skip_blanks(p);
     if (ends_line(p)) return {p};
     const Reached reached =
         *p == '|' ? read_namespace(p + 1, options.exact, space) : read_vw_feature(p, space, options, block);
