@@ -20,7 +20,7 @@ Number = Any
 """A float or an int, or an array with one number for each class."""
 
 
-def _equal(one: Any, other: object) -> bool:
+def _equal(one: Any, other: Any) -> bool:
     """Compare two dataclass instances whose values may be arrays."""
     if type(one) is not type(other):
         return False
@@ -31,7 +31,7 @@ def _equal(one: Any, other: object) -> bool:
 class Merge:
     """The models that a hypothesis was merged from, and the bounds of both ways of merging.
 
-    Attributes
+    Parameters
     ----------
     how : {"certified", "mean"}
         The way of merging that was chosen.
@@ -69,7 +69,7 @@ class Certificate:
     class. All statements are about separation through the origin of the space that the learner sees: the
     features, and a constant 1 if there is an intercept.
 
-    Attributes
+    Parameters
     ----------
     rule : str
         The name of the rule.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +190,7 @@ def learn_passes(
     random = check_random_state(estimator.random_state)
     for number in range(1, passes + 1):
         order = random.permutation(len(codes)) if estimator.shuffle else np.arange(len(codes))
-        blocks = [order]
+        blocks: Iterable[np.ndarray] = [order]
         if estimator.verbose:
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
             blocks = report_blocks(order, f"[{type(estimator).__name__}] {title}", model)

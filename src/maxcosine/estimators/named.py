@@ -1,4 +1,4 @@
-"""One class for each built-in rule that has no parameters of its own."""
+"""One class for each built-in rule without parameters."""
 
 from __future__ import annotations
 

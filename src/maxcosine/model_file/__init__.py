@@ -2,8 +2,8 @@
 
 Arrays are tensors; everything else is one JSON object in the file's metadata, with a format number. Loading
 executes nothing from the file and checks everything before it is used. A model that was saved and loaded goes
-on learning to the same bits as one that was not. The tensors depend on what was learnt alone: they are the
-same however a stream was cut into chunks. See `digest`.
+on learning to the same bits as one that was not. The tensors depend on the examples and their order alone,
+not on the chunks of a stream. See `digest`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Loaded:
     Returns
     -------
     Loaded
-        The model, and what was saved with it.
+        The model, and everything that was saved with it.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def write(file: IO[bytes], text: str, tensors: Mapping[str, np.ndarray]) -> None
     file.write(len(raw).to_bytes(8, "little") + raw)
     for name in names:
         for block in blocks_of(tensors[name]):
-            file.write(block)
+            file.write(block.data)
 
 
 def blocks_of(array: np.ndarray) -> Iterator[np.ndarray]:
@@ -102,7 +102,7 @@ def digest_of(tensors: Iterable[tuple[str, np.ndarray]]) -> str:
     for name, array in tensors:
         sha = hashlib.sha256()
         for block in blocks_of(array):
-            sha.update(block)
+            sha.update(block.data)
         lines.append(json.dumps([name, _code(array), array.shape, sha.hexdigest()]))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
@@ -122,7 +122,7 @@ class Checker:
         self.title = title
 
     def bad(self, found: str, advice: str = "save the model again, or use another copy") -> BadModelFile:
-        """Return the error that says what was found and what to do."""
+        """Return an error that says how the file is bad, and how to go on."""
         return BadModelFile(f"{self.title}: {found}; {advice}")
 
     def get(self, values: Any, name: str, *types: type) -> Any:
@@ -142,7 +142,7 @@ class Checker:
 
 
 class TensorFile(Checker):
-    """An open safetensors file, whose tensors are checked as they are taken."""
+    """An open safetensors file, which checks each tensor that is taken from it."""
 
     def __init__(self, file: Any, title: str) -> None:
         super().__init__(title)
