@@ -1,4 +1,4 @@
-"""A cluster on this machine whose executors are processes of their own, not threads."""
+"""A Spark cluster on this machine whose executors are processes."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# Where Spark is not installed these tests are not there; `make test-spark` installs it.
+# Without Spark, these tests are not collected; `make test-spark` installs it.
 collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -18,7 +18,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
-    # Small batches, so that a partition comes in several.
+    # Small batches, so that a partition has several.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
 }
 
@@ -29,10 +29,7 @@ def spark():
     from pyspark.sql import SparkSession
 
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-    builder = SparkSession.builder.master(CLUSTER)
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.master(CLUSTER).config(map=SETTINGS).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     work = Path(pyspark.__file__).parent / "work" / session.sparkContext.applicationId
     yield session

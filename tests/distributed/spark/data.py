@@ -1,18 +1,17 @@
-"""Examples as a DataFrame, and the same examples as shards of the local runner."""
-
-import hashlib
-import itertools
+"""Examples as a DataFrame, and the same examples as shards."""
 
 import numpy as np
 from pyspark.ml.linalg import Vectors
+
+from tests.distributed.digits import cut
 
 N_ROWS, N_FEATURES, N_PARTITIONS = 600, 7, 5
 NAMES = np.array(["apple", "birch", "cedar"])
 
 
-def examples(seed=0, n_classes=3):
-    """Rows with zeros, and the class that a hidden matrix gives each."""
-    random = np.random.default_rng(seed)
+def examples(n_classes=3):
+    """Rows with zeros, and the classes that a random matrix gives them."""
+    random = np.random.default_rng(0)
     X = random.normal(size=(N_ROWS, N_FEATURES)) * (random.random((N_ROWS, N_FEATURES)) < 0.6)
     return X, (X @ random.normal(size=(N_FEATURES, n_classes))).argmax(axis=1)
 
@@ -23,7 +22,7 @@ def vector(row, sparse):
 
 
 def frame(spark, X, y, n_partitions=N_PARTITIONS):
-    """One column for each kind of features and labels."""
+    """A column for each type of features and labels."""
     rows = [
         (vector(x, sparse=k % 3 == 0), x.tolist(), float(label), str(NAMES[label]), 1.0 + k % 2)
         for k, (x, label) in enumerate(zip(X, y, strict=True))
@@ -33,13 +32,5 @@ def frame(spark, X, y, n_partitions=N_PARTITIONS):
 
 
 def shards(*columns, n_partitions=N_PARTITIONS):
-    """The same rows as Spark has divided them."""
-    ends = [k * len(columns[0]) // n_partitions for k in range(n_partitions + 1)]
-    return [[tuple(column[start:end] for column in columns)] for start, end in itertools.pairwise(ends)]
-
-
-def same_bits(model, estimator):
-    from maxcosine import model_file
-
-    expected = model_file.to_bytes(estimator._model)
-    return hashlib.sha256(model._part.model).digest() == hashlib.sha256(expected).digest()
+    """The same rows in the same partitions."""
+    return cut(n_partitions, *columns)

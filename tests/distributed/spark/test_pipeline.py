@@ -1,4 +1,4 @@
-"""As Spark ML's own estimators: in pipelines, under cross-validation, saved and loaded."""
+"""The classifier works like those of Spark ML: in pipelines, in cross-validation, saved and loaded."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 
 import maxcosine
 from maxcosine.distributed.spark import MaxCosineClassifier, MaxCosineModel
+from tests.distributed.digits import assert_same
 from tests.distributed.spark.data import examples
 
 pytestmark = pytest.mark.spark
@@ -57,14 +58,14 @@ def test_pipelines_are_saved_and_loaded(tmp_path, df, pipeline, fitted):
     first, second = fitted.stages[-1], loaded.stages[-1]
     assert isinstance(second, MaxCosineModel)
     assert second.uid == first.uid
-    assert second._part == first._part
+    assert_same(second.estimator, first.estimator)
     assert {p.name: v for p, v in second.extractParamMap().items()} == {
         p.name: v for p, v in first.extractParamMap().items()
     }
     assert loaded.transform(df).first() == fitted.transform(df).first()
 
 
-def test_model_files_are_those_of_the_package(tmp_path, df, fitted):
+def test_model_files_are_exchanged_with_the_package(tmp_path, df, fitted):
     model, path = fitted.stages[-1], tmp_path / "spark.model"
     model.write_file(path)
     learner = maxcosine.load(path)
