@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 DOCTESTS    := src/maxcosine README.md $(filter-out %/spark.md,$(wildcard docs/*.md docs/*/*.md))
 # What needs Spark, and is run by `make test-spark` alone.
 SPARK_TESTS := tests/distributed/spark src/maxcosine/distributed/spark $(wildcard docs/*/spark.md)
-SPARK_KILLS := tests/distributed/spark/test_survival.py
+SPARK_KILLS := tests/distributed/spark/test_lost_executors.py
 
 # A change of any of these rebuilds the core; build/ keeps what did not change.
 CORE := CMakeLists.txt $(shell find core -name '*.?pp')
