@@ -1,51 +1,29 @@
-"""`maxcosine train --on`: the model of a cluster, and what is refused."""
-
-import json
+"""`maxcosine train --on`: learning on a cluster."""
 
 import numpy as np
 import pytest
 
 from maxcosine import OnlineClassifier, distributed, load
-from tests.cli.test_train import svm
-from tests.commands import run
-
-
-def assert_the_model_is_that_of_the_shards(tmp_path, on):
-    (tmp_path / "a.svm").write_text(svm(300) + "c1 7:x\n")
-    (tmp_path / "b.svm").write_text(svm(100, seed=1))
-    options = [
-        "--passes",
-        2,
-        "--shards",
-        3,
-        "--how",
-        "mean",
-        "--rule",
-        "pa1",
-        "--param",
-        "C=0.1",
-        "--on-bad",
-        "skip",
-    ]
-    # Here first: workers that have to compile would all do it at the same time.
-    learner = OnlineClassifier("pa1", rule_params={"C": 0.1}, dtype="float32")
-    shards = distributed.plan(tmp_path / "a.svm", n_shards=3, on_bad="skip")
-    expected = distributed.fit(shards, learner, how="mean", rounds=2)
-    ran = run(tmp_path, "train", "a.svm", "--model", "m", "--on", on, *options, "--test", "b.svm", "--json")
-    assert ran.returncode == 0, ran.stderr
-    outcome = json.loads(ran.stdout)
-    found = load(tmp_path / "m")
-    assert found.coef_.tobytes() == expected.coef_.tobytes()
-    assert found.certificate_ == expected.certificate_
-    assert (outcome["examples"], outcome["bad_lines"], outcome["test_examples"]) == (600, 1, 100)
-    assert "a.svm:301:6: this is not a decimal number" in outcome["first_bad_lines"][0]
-    assert outcome["progressive_error"] == expected.rounds_[0].mistakes / 300
-    assert outcome["bound"] == pytest.approx(np.squeeze(expected.certificate_.bound).tolist())
+from tests.cli.examples import outcome, refuse, svm
 
 
 @pytest.mark.slow
-def test_dask(tmp_path):
-    assert_the_model_is_that_of_the_shards(tmp_path, "dask-local:2")
+def test_model_of_a_cluster_is_the_one_of_its_shards(tmp_path):
+    (tmp_path / "a.svm").write_text(svm(300) + "c1 7:x\n")
+    (tmp_path / "b.svm").write_text(svm(100, seed=1))
+    learner = OnlineClassifier("pa1", rule_params={"C": 0.1}, dtype="float32")
+    shards = distributed.plan(tmp_path / "a.svm", n_shards=3, on_bad="skip")
+    expected = distributed.fit(shards, learner, how="mean", rounds=2)
+    options = ["--on", "dask-local:2", "--shards", 3, "--how", "mean", "--passes", 2]
+    options += ["--rule", "pa1", "--param", "C=0.1", "--on-bad", "skip", "--test", "b.svm"]
+    found = outcome(tmp_path, "train", "a.svm", "--model", "model", *options)
+    model = load(tmp_path / "model")
+    assert model.coef_.tobytes() == expected.coef_.tobytes()
+    assert model.certificate_ == expected.certificate_
+    assert (found["examples"], found["bad_lines"], found["test_examples"]) == (600, 1, 100)
+    assert "a.svm:301:6: this is not a decimal number" in found["first_bad_lines"][0]
+    assert found["progressive_error"] == expected.rounds_[0].mistakes / 300
+    assert found["bound"] == pytest.approx(np.squeeze(expected.certificate_.bound).tolist())
 
 
 @pytest.mark.parametrize(
@@ -56,9 +34,7 @@ def test_dask(tmp_path):
         (["--on", "dask-local:2", "--keep-names"], "--keep-names is for one machine"),
     ],
 )
-def test_what_a_cluster_cannot_do_is_refused(tmp_path, options, message):
+def test_options_for_one_machine_are_refused(tmp_path, options, message):
     (tmp_path / "a.svm").write_text(svm(5))
-    ran = run(tmp_path, "train", "a.svm", "--model", "m", *options)
-    assert ran.returncode == 1
-    assert message in ran.stderr
-    assert not (tmp_path / "m").exists()
+    assert message in refuse(tmp_path, "train", "a.svm", "--model", "model", *options)
+    assert not (tmp_path / "model").exists()
