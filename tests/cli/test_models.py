@@ -76,18 +76,15 @@ def test_an_output_file_is_complete_or_absent(folder):
     assert not list(folder.glob("*half*"))
 
 
-@pytest.mark.parametrize(
-    ("model", "data", "message"),
-    [
+def test_data_that_do_not_fit_the_model_are_refused(folder):
+    for model, data, message in [
         ("two", "a.vw", "the features of the model are column numbers, and those of a.vw are hashed"),
         ("exact", "a.svm", "the model knows its features by name, and those of a.svm have numbers"),
         ("a.svm", "a.svm", "a.svm"),
         ("nowhere", "a.svm", "nowhere"),
-    ],
-)
-def test_data_that_do_not_fit_the_model_are_refused(folder, model, data, message):
-    for command in ("predict", "evaluate"):
-        assert message in refuse(folder, command, model, data)
+    ]:
+        assert message in refuse(folder, "predict", model, data)
+        assert message in refuse(folder, "evaluate", model, data)
 
 
 def test_a_closed_pipe_ends_without_a_traceback(folder):
@@ -184,14 +181,15 @@ def test_properties_of_a_model(folder):
     assert re.search(r"^data +a.svm \([\d,]+ bytes\)", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("model", "names"),
-    [("two", ["100", "101"]), ("hashed", ["w^f100", "w^f101"]), ("exact", ["w^f100", "w^f101"])],
-)
-def test_features_are_shown_by_their_names(folder, model, names):
-    heaviest = outcome(folder, "inspect", model, "--top", 2)["heaviest"]["c1"]
-    assert sorted(name for name, _ in heaviest) == names
-    assert names[0] in succeed(folder, "inspect", model)
+def test_features_are_shown_by_their_names(folder):
+    for model, names in [
+        ("two", ["100", "101"]),
+        ("hashed", ["w^f100", "w^f101"]),
+        ("exact", ["w^f100", "w^f101"]),
+    ]:
+        heaviest = outcome(folder, "inspect", model, "--top", 2)["heaviest"]["c1"]
+        assert sorted(name for name, _ in heaviest) == names
+        assert names[0] in succeed(folder, "inspect", model)
 
 
 # Merging

@@ -67,14 +67,13 @@ def test_bad_lines_of_training_and_test_are_reported(folder):
     assert re.search(r"^test error +there is no example to test on$", table, re.MULTILINE)
 
 
-@pytest.mark.parametrize("kind", ["svm", "vw"])
-def test_compressed_piped_and_converted_data_give_the_same_model(folder, kind):
-    text = (folder / f"a.{kind}").read_bytes()
-    train(folder, f"a.{kind}")
+def test_compressed_piped_and_converted_data_give_the_same_model(folder):
+    text = (folder / "a.vw").read_bytes()
+    train(folder, "a.vw")
     expected = digest(folder)
     (folder / "compressed").write_bytes(gzip.compress(text))
-    succeed(folder, "convert", f"a.{kind}", "--output", "a.arrow")
-    assert outcome(folder, "convert", f"a.{kind}", "--output", "a.parquet")["examples"] == 300
+    assert "examples   300" in succeed(folder, "convert", "a.vw", "--output", "a.arrow")
+    assert outcome(folder, "convert", "a.vw", "--output", "a.parquet")["examples"] == 300
     for data in ("compressed", "-", "a.arrow", "a.parquet"):
         train(folder, data, "--threads", 3, input=text)
         assert digest(folder) == expected
@@ -155,9 +154,7 @@ def test_resuming(folder):
     [
         (["a.svm", "--model", "a.svm"], "--model a.svm is an input, too; name another file"),
         (["a.svm", "--model", "m", "--checkpoint", "./m"], "--checkpoint m is --model, too; name another"),
-        (["a.svm", "--model", "m", "--test", "nowhere"], "nowhere: there is no such file"),
         (["a.svm", "--model", "m", "--predictions", "."], "is a folder; name a file in it"),
-        (["a.svm", "--model", "m", "--param", "C=much"], "--param C=much: write NAME=VALUE"),
         (["a.svm", "--model", "m", "--param", "Q=1"], "rule 'mcp' has no parameter 'Q'"),
         (["a.csv", "--model", "m"], "no example in a.csv has a feature; is it text in another format?"),
     ],
@@ -203,7 +200,6 @@ def test_commands_import_only_what_they_need(folder, arguments, unwanted):
             r"[\d,]+ examples, progressive error [\d.]+%, \d+ s left, \d+ MB/s, [\d,]+ examples/s, "
             r"[\d,]+ updates, bound [\d.e+]+",
         ),
-        (80, r"[\d,]+ ex\., error [\d.]+%, \d+ s left, \d+ MB/s, [\d.e+]+ ex\./s, [\d,]+ upd\."),
         (45, r"[\d,]+ ex\., error [\d.]+%, \d+ s left"),
     ],
 )
