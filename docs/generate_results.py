@@ -1,6 +1,6 @@
 """Write results.md and its figures from results/*.json: ``python docs/generate_results.py``.
 
-No number in results.md is written by hand. The JSON files are what these commands wrote:
+These commands wrote the JSON files:
 
     maxcosine reproduce mnist --rules all --average --json docs/results/mnist.json
     maxcosine reproduce fashion --rules all --average --json docs/results/fashion.json
@@ -17,46 +17,47 @@ import numpy as np
 
 from maxcosine import files
 from maxcosine.experiments import figures
-from maxcosine.experiments.looks import title_of
-from maxcosine.experiments.protocol import PAPER
+from maxcosine.experiments.protocol import PAPER_RULES
 from maxcosine.experiments.results import AVERAGED, Results
+from maxcosine.experiments.rule_styles import title_of
 from maxcosine.experiments.statistics import Difference, differences, focus, mean_ranks, means, spreads
-from maxcosine.experiments.verdict import verdict
+from maxcosine.experiments.summary import summarise
 
 HERE = Path(__file__).parent
 NAMES = ("mnist", "fashion")
 
-OPENING = """# Results
+INTRODUCTION = """# Results
 
-The paper's evidence is one figure: test mistakes of MCP, PA and aggressive ROMMA on MNIST, for ten labels,
-each learnt against the rest in a single pass over 60 buckets of 1,000 examples in random order, the mean of
-20 orders. Its numbers are lost. These are found anew by that protocol, with every rule of this package and
-its averaged twin, on MNIST and on Fashion-MNIST. No intercept, pixels as they are, every rule with its usual
-parameters; on pixels from 0 to 255 every step of PA is far below C = 1, so that PA-I and PA-II are PA.
+The paper's evidence is one figure: the test mistakes of MCP, PA and aggressive ROMMA on MNIST. Each of the
+ten labels is learnt against the rest, in a single pass over 60 buckets of 1,000 examples in random order;
+the figure shows the means of 20 orders. The numbers behind it are not available. The numbers below come
+from the same protocol, for all rules of this package and their averaged variants, on MNIST and on
+Fashion-MNIST. There is no intercept, pixels are not scaled, and every rule has its default parameters. With pixels
+from 0 to 255 every step of PA is far below C = 1, so PA-I and PA-II equal PA.
 
-All learners learn from the same orders, so counts are compared in pairs; intervals are 95 % bootstrap
-intervals of the mean difference, p-values are Wilcoxon's signed-rank test with Holm's correction.
+All rules learn from the same orders, so counts are compared in pairs. Intervals are 95 % bootstrap
+intervals of the mean difference; p-values are those of Wilcoxon's signed-rank test with Holm's correction.
 
-This page is made by `docs/generate_results.py` from the results files `docs/results/mnist.json` and
-`docs/results/fashion.json`, which hold every single count. To find them again:
+`docs/generate_results.py` generates this page from `docs/results/mnist.json` and
+`docs/results/fashion.json`, which hold every count. These commands reproduce them:
 
 """
 
 
 def page(found: Iterable[Results]) -> str:
-    """The whole page."""
+    """Return the page."""
     found = list(found)
     commands = "\n".join(f"    {results.command}" for results in found)
-    return "\n".join([OPENING + commands + "\n", *(_section(results) for results in found)])
+    return "\n".join([INTRODUCTION + commands + "\n", *(_section(results) for results in found)])
 
 
 def paper_only(results: Results) -> Results:
-    """The paper's three rules of an experiment with more."""
-    runs = [run for run in results.runs if run.rule in PAPER]
-    curves = {rule: found for rule, found in results.curves["rules"].items() if rule in PAPER}
+    """Select the results of the paper's three rules."""
+    runs = [run for run in results.runs if run.rule in PAPER_RULES]
+    curves = {rule: found for rule, found in results.curves["rules"].items() if rule in PAPER_RULES}
     return replace(
         results,
-        protocol={**results.protocol, "rules": list(PAPER)},
+        protocol={**results.protocol, "rules": list(PAPER_RULES)},
         runs=runs,
         curves={**results.curves, "rules": curves},
     )
@@ -69,7 +70,7 @@ def _section(results: Results) -> str:
     averaged = [rule for rule in results.rules if rule.startswith(AVERAGED)]
     return f"""## {results.dataset["title"]}
 
-{verdict(paper)[0]}
+{summarise(paper)[0]}
 
 ```{{image}} results/{name}-mistakes.svg
 :alt: Mean test mistakes of PA, aggressive ROMMA and MCP for each label of {results.dataset["title"]}
@@ -85,28 +86,32 @@ def _section(results: Results) -> str:
 
 {_table(results, averaged)}
 
-{_on_averaging(mean, last)}
+{_effect_of_averaging(mean, last)}
 
-### Where MCP wins, and where it does not
+### MCP compared with all others
 
-{_beside_all(results)}
+{_compare_with_all(results)}
 
-### How it was run
+### How the experiment was run
 
-{_how(results)}
+{_setup(results)}
 """
 
 
 def _paper_table(results: Results) -> str:
     mean, spread = means(results), spreads(results)
-    rivals = [rule for rule in PAPER if rule != "mcp"]
+    rivals = [rule for rule in PAPER_RULES if rule != "mcp"]
     found = {(d.other, d.label): d for d in differences(results, "mcp")}
-    header = ["label", *(title_of(rule) for rule in PAPER), *(f"MCP - {title_of(rule)}" for rule in rivals)]
+    header = [
+        "label",
+        *(title_of(rule) for rule in PAPER_RULES),
+        *(f"MCP - {title_of(rule)}" for rule in rivals),
+    ]
     rows = []
     for k, label in enumerate(results.labels):
-        cells = [f"{mean[rule][k]:.1f} ± {spread[rule][k]:.1f}" for rule in PAPER]
+        cells = [f"{mean[rule][k]:.1f} ± {spread[rule][k]:.1f}" for rule in PAPER_RULES]
         rows.append([label, *cells, *(_difference(found[rule, k]) for rule in rivals)])
-    totals = [f"{mean[rule].mean():.1f}" for rule in PAPER]
+    totals = [f"{mean[rule].mean():.1f}" for rule in PAPER_RULES]
     rows.append(["all", *totals, *(_difference(found[rule, None]) for rule in rivals)])
     return _markdown(header, rows)
 
@@ -120,7 +125,7 @@ def _p(value: float) -> str:
 
 
 def _table(results: Results, rules: list[str]) -> str:
-    """Rules by labels, the best rule first; the fewest mistakes of each label in bold."""
+    """Return a table of rules by labels, the best rule first; the fewest mistakes on each label are bold."""
     mean, ranks = means(results), mean_ranks(results)
     best = np.min([mean[rule] for rule in rules], axis=0)
     rows = []
@@ -130,17 +135,17 @@ def _table(results: Results, rules: list[str]) -> str:
     return _markdown(["rule", *results.labels, "mean", "rank of all"], rows)
 
 
-def _on_averaging(mean: dict[str, np.ndarray], last: list[str]) -> str:
+def _effect_of_averaging(mean: dict[str, np.ndarray], last: list[str]) -> str:
     saved = {rule: 1.0 - mean[AVERAGED + rule].mean() / mean[rule].mean() for rule in last}
     least, most = min(saved, key=lambda rule: saved[rule]), max(saved, key=lambda rule: saved[rule])
     helped = sum(share > 0.0 for share in saved.values())
     return (
-        f"Averaging lowers the mistakes of {helped} of {len(last)} rules: by {saved[least]:.0%} of "
-        f"`{least}`'s, the least, and by {saved[most]:.0%} of `{most}`'s, the most."
+        f"Averaging reduces the mistakes of {helped} of {len(last)} rules, from {saved[least]:.0%} for "
+        f"`{least}` to {saved[most]:.0%} for `{most}`."
     )
 
 
-def _beside_all(results: Results) -> str:
+def _compare_with_all(results: Results) -> str:
     rule = focus(results)
     found = differences(results, rule)
     rows = []
@@ -152,23 +157,17 @@ def _beside_all(results: Results) -> str:
             [f"`{d.other}`", _difference(d), str(fewer), str(len(of_labels) - fewer - more), str(more)]
         )
     lost = [row[0] for row in rows if row[1].startswith("+")]
-    header = [
-        "beside",
-        f"{title_of(rule)} makes more mistakes by",
-        "labels fewer",
-        "undecided",
-        "labels more",
-    ]
+    header = ["rule", f"{title_of(rule)} minus rule", "labels fewer", "undecided", "labels more"]
     summary = (
-        f"Over all labels {title_of(rule)}, not averaged, makes fewer mistakes than "
-        f"{len(rows) - len(lost)} of the other {len(rows)} learners, and more than "
-        f"{', '.join(lost) if lost else 'none'}. A label counts as fewer or more where its interval lies on "
-        "one side of zero."
+        f"Over all labels {title_of(rule)}, without averaging, makes fewer mistakes than "
+        f"{len(rows) - len(lost)} of the {len(rows)} other learners, and more than "
+        f"{', '.join(lost) if lost else 'none'}. A label counts as fewer or more if its interval excludes "
+        "zero."
     )
     return f"{summary}\n\n{_markdown(header, rows)}"
 
 
-def _how(results: Results) -> str:
+def _setup(results: Results) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in results.versions.items())
     return (
         f"{len(results.runs):,} runs in {results.seconds:.0f} s on {results.machine['jobs']} processors "
