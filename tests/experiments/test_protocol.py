@@ -70,6 +70,7 @@ def test_curves_end_with_the_values_of_the_run():
     for run in unit["runs"]:
         curves = unit["curves"][run["rule"]]
         assert {len(curve) for curve in curves.values()} == {found.protocol.buckets}
+        assert curves["mistakes"][0] <= found.bucket_size
         assert curves["mistakes"][-1] == run["train_mistakes"]
         assert curves["cosine"][-1] == pytest.approx(1.0)
         assert curves["bound"][-1] == pytest.approx(run["bound"], rel=1e-6)

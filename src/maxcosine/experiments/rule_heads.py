@@ -10,7 +10,7 @@ import numpy as np
 from maxcosine.engine import learn, score
 from maxcosine.experiments.results import CURVES, finite
 from maxcosine.heads import Heads, one_vs_rest
-from maxcosine.rows import SlotRows, csr_array, slot_rows_of
+from maxcosine.rows import SlotRows
 from maxcosine.rules.rule import Rule
 
 # With float64 weights the counts equal those of exact arithmetic, except for ties.
@@ -19,7 +19,10 @@ WEIGHT_TYPE = np.dtype(np.float64)
 
 def sparse_rows(X: np.ndarray) -> SlotRows:
     """Return dense rows in the form that the engine reads."""
-    return slot_rows_of(csr_array(X).astype(WEIGHT_TYPE))
+    places, n_features = np.flatnonzero(X), X.shape[1]
+    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(X, axis=1))])
+    values = X.reshape(-1)[places].astype(WEIGHT_TYPE)
+    return SlotRows(indptr, (places % n_features).astype(np.uint32), values, n_features)
 
 
 class RuleHeads:
@@ -65,14 +68,20 @@ class Hypotheses:
 
     def __init__(self, heads: Heads, *, averaged: bool) -> None:
         self._heads, self._averaged = heads, averaged
-        self._tables: list[np.ndarray] = []
         self._weights: list[np.ndarray] = []
+        self._scalars: list[np.ndarray] = []
 
     def record(self) -> None:
         """Remember the hypotheses as they are now."""
-        w, _ = self._heads.averaged_weights() if self._averaged else self._heads.weights()
+        heads, table = self._heads, self._heads.table
+        if self._averaged:
+            w, _ = heads.averaged_weights()
+            coef_sum, slack = table["sum_coef"] / heads.rounds, table["sum_slack"] / heads.rounds
+        else:
+            w, _ = heads.weights()
+            coef_sum, slack = heads.coef_sum, np.zeros(len(table))
         self._weights.append(w)
-        self._tables.append(self._heads.table.copy())
+        self._scalars.append(np.array([coef_sum, slack, table["best_bound"], table["mistakes"]]))
 
     def test(self, rows: SlotRows, positive: np.ndarray) -> np.ndarray:
         """Count the mistakes of each hypothesis on test rows."""
@@ -88,29 +97,21 @@ class Hypotheses:
 
     def curves(self, head: int) -> dict[str, list[Any]]:
         """Return each of CURVES for a head: one value per bucket."""
-        table = np.array([one[head] for one in self._tables])
         w = np.array([one[head] for one in self._weights])
-        coef_sum, slack = self._coef_sums(table)
+        coef_sum, slack, best_bound, mistakes = np.array(self._scalars)[:, :, head].T
         norms = np.sqrt(np.einsum("ij,ij->i", w, w))
         last = norms[-1] or 1.0
         bound = _divide(coef_sum, norms + slack, norms > 0.0, 0.0)
-        best = np.maximum.accumulate(np.maximum(table["best_bound"], bound))
+        best = np.maximum.accumulate(np.maximum(best_bound, bound))
         ceiling = _divide(1.0, best, best > 0.0, np.inf)
         cosine = _divide(w @ w[-1], norms * last, norms > 0.0, 0.0)
         values = (
-            table["mistakes"].tolist(),
+            mistakes.astype(int).tolist(),
             bound.tolist(),
             [finite(one) for one in ceiling.tolist()],
             np.minimum(cosine, 1.0).tolist(),
         )
         return dict(zip(CURVES, values, strict=True))
-
-    def _coef_sums(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return Lambda of the hypotheses, and how far rounding may have moved them."""
-        if not self._averaged:
-            return table["scale"] * table["claim_v"], np.zeros(len(table))
-        rounds = np.maximum(table["learnt"], 1)
-        return table["sum_coef"] / rounds, table["sum_slack"] / rounds
 
 
 def _divide(a: Any, b: np.ndarray, where: np.ndarray, otherwise: float) -> np.ndarray:
