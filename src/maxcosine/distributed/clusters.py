@@ -30,9 +30,9 @@ def train_files(
     on : str
         "dask://HOST:PORT" for a Dask scheduler, "dask-local:N" for N processes on this machine, "spark" for
         the cluster that Spark is configured for, "spark://HOST:PORT" for another Spark cluster.
-    how, rounds, fan_in
+    how, rounds, fan_in : str, int, int
         As in `maxcosine.distributed.fit`.
-    **options
+    **options : dict
         As in `maxcosine.distributed.plan`.
 
     Returns

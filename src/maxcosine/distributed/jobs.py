@@ -33,15 +33,24 @@ NO_EXAMPLES = "there are no examples in the data; check that these are the right
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of one round over one or more shards."""
+    """Counts of one round over one or more shards.
+
+    Parameters
+    ----------
+    examples : int
+        The number of examples.
+    mistakes : int
+        Examples that the model of their shard predicted wrongly just before it learnt them.
+    bad : int
+        Lines or rows that were skipped.
+    first_bad : tuple of str
+        Messages about the first of them: where each is, and what is wrong with it.
+    """
 
     examples: int = 0
     mistakes: int = 0
-    """Examples that the model of their shard predicted wrongly just before it learnt them."""
     bad: int = 0
-    """Lines or rows that were skipped."""
     first_bad: tuple[str, ...] = ()
-    """Messages about the first of them: where each is, and what is wrong with it."""
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
@@ -54,14 +63,21 @@ class Tally:
 
 @dataclass(frozen=True)
 class PartialModel:
-    """A model that was learnt from some of the shards."""
+    """A model that was learnt from some of the shards.
+
+    Parameters
+    ----------
+    model : bytes
+        The content of a model file; empty if the shards have no examples.
+    shards : int
+        The number of shards with examples.
+    rounds : tuple of Tally
+        The counts of each round.
+    """
 
     model: bytes
-    """The content of a model file; empty if the shards have no examples."""
     shards: int
-    """The number of shards with examples."""
     rounds: tuple[Tally, ...]
-    """The counts of each round."""
 
     def to_bytes(self) -> bytes:
         """Return a line of JSON with the counts, followed by the model file."""
@@ -79,7 +95,15 @@ class PartialModel:
 
 @dataclass
 class Job:
-    """A training on several shards: its parameters, as in `fit`, and its steps."""
+    """A training on several shards: its parameters and its steps.
+
+    Parameters
+    ----------
+    estimator : OnlineBase
+        A classifier; it stays unchanged.
+    how, rounds, fan_in : str, int, int
+        As in `maxcosine.distributed.fit`.
+    """
 
     estimator: OnlineBase
     how: str = "certified"
@@ -152,10 +176,22 @@ class Job:
 
 
 def run_job(job: Job, shards: Sequence[Any], call_each: Callable[..., list[Any]]) -> Any:
-    """Run all steps of a job and return the result of the last one.
+    """Run all steps of a job.
 
-    `call_each(step, arguments)` calls a step once for each tuple of arguments. It returns the results in the
-    same order, or placeholders for them: they are only passed on to other steps.
+    Parameters
+    ----------
+    job : Job
+        The job.
+    shards : sequence
+        The shards, as in `maxcosine.distributed.fit`.
+    call_each : callable
+        ``call_each(step, arguments)`` calls a step once for each tuple of arguments. It returns the results
+        in the same order, or placeholders for them, which are only passed on to other steps.
+
+    Returns
+    -------
+    PartialModel
+        The result of the last step, or its placeholder.
     """
     if not shards:
         raise ValueError("there are no shards to learn from; give at least one")
@@ -226,14 +262,7 @@ def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -
     names, spans = zip(*shard.spans, strict=True)
     stream = Stream(names, replace(shard.options, dtype=dtype, purpose="learn"), spans=spans)
     rule, params = rule_of(estimator)
-    settings = Settings(
-        rule,
-        params,
-        estimator.average,
-        estimator.fit_intercept,
-        estimator.multiclass,
-        dtype,
-    )
+    settings = Settings(rule, params, estimator.average, estimator.fit_intercept, estimator.multiclass, dtype)
     learner = StreamLearner(settings, model)
     mistakes = 0
     for batch in stream.batches():

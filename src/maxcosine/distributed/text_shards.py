@@ -27,10 +27,17 @@ SHARD_BYTES = 128 << 20
 
 @dataclass(frozen=True)
 class TextShard:
-    """Consecutive lines of one or more files; it holds no data, only names and positions."""
+    """Consecutive lines of one or more files.
+
+    Parameters
+    ----------
+    spans : tuple of (str, Span)
+        Absolute names of files, and the bytes of each that belong to the shard.
+    options : ReadOptions
+        How the files are read.
+    """
 
     spans: tuple[tuple[str, Span], ...]
-    """Absolute names of files, and the bytes of each that belong to the shard."""
     options: ReadOptions
 
 
@@ -50,12 +57,13 @@ def plan(
         The largest number of shards; by default it follows from `shard_bytes`.
     shard_bytes : int, default=128 MB
         The approximate size of a shard.
-    **options
+    **options : dict
         How the files are read: the parameters of `maxcosine.data.ReadOptions`.
 
     Returns
     -------
     list of TextShard
+        The shards; at least one.
 
     Examples
     --------

@@ -65,7 +65,8 @@ def run_with(
     with _progress_bar(job.rounds * len(shards), progress) as show_progress:
         run = _Run(client, patience, show_progress)
         try:
-            return run.result(run_job(job, shards, run.call_each))
+            result: PartialModel = run.result(run_job(job, shards, run.call_each))
+            return result
         except BaseException:
             run.cancel()
             raise

@@ -64,7 +64,7 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
 
     References
     ----------
-    .. [1] "Online Learning via the Maximum Cosine Framework", https://arxiv.org/abs/1707.00821
+    Section 8 of the theory in the documentation.
 
     Examples
     --------
@@ -147,12 +147,13 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
             Names of files or globs.
         spark : SparkSession, default=None
             The session; by default the active one, or a new one.
-        **options
+        **options : dict
             `n_shards`, `shard_bytes` and how the files are read, see `maxcosine.distributed.plan`.
 
         Returns
         -------
         MaxCosineModel
+            The model.
         """
         job = self._job()
         shards = plan(files, **{"on_bad": "skip" if self._skip_bad() else "error", **options})

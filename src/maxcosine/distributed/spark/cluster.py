@@ -43,6 +43,7 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     Returns
     -------
     pyspark.sql.SparkSession
+        The session.
     """
     settings = dict(settings or {})
     if SparkSession.getActiveSession() is None:

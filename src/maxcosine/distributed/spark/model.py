@@ -21,22 +21,14 @@ from pyspark.ml.util import (
 )
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    DoubleType,
-    FloatType,
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql import types as T
 
-from maxcosine import estimators, model_file
+from maxcosine import model_file
 from maxcosine.distributed.jobs import PartialModel
 from maxcosine.distributed.spark.params import MaxCosineParams
 from maxcosine.distributed.spark.rows import DENSE, RowReader
-from maxcosine.estimators.files import load as load_estimator
-from maxcosine.estimators.files import save as save_estimator
+from maxcosine.estimators import OnlineBase
+from maxcosine.estimators.files import load, save
 from maxcosine.estimators.parameters import rule_of
 from maxcosine.model import Model
 
@@ -64,7 +56,7 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
 
     References
     ----------
-    .. [1] "Online Learning via the Maximum Cosine Framework", https://arxiv.org/abs/1707.00821
+    Section 8 of the theory in the documentation.
 
     Examples
     --------
@@ -88,7 +80,7 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
         self.tallies = result.rounds
 
     @property
-    def estimator(self) -> estimators.OnlineBase:
+    def estimator(self) -> OnlineBase:
         """The same model as a scikit-learn classifier, which can continue to learn."""
         return self._job().to_estimator(self._result)
 
@@ -131,20 +123,20 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
                 X, kept = rows.read(column)
                 yield _predictions(model, X, kept, len(column))
 
-        kind = DoubleType() if _is_numeric(self.learnt) else StringType()
-        both = StructType([StructField("rawPrediction", VectorUDT()), StructField("prediction", kind)])
+        kind = T.DoubleType() if _is_numeric(self.learnt) else T.StringType()
+        both = T.StructType([T.StructField("rawPrediction", VectorUDT()), T.StructField("prediction", kind)])
         predictions = F.arrow_udf(predict, both)(feature_column(dataset, self.getOrDefault("featuresCol")))
         added = [predictions[field].alias(name) for field, name in names.items() if name]
         return dataset.select("*", *added)
 
     def write_file(self, path: str | os.PathLike[str]) -> None:
         """Write a model file on the driver, which `maxcosine.load` and the commands can read."""
-        save_estimator(self.estimator, path)
+        save(self.estimator, path)
 
     @classmethod
     def read_file(cls, path: str | os.PathLike[str]) -> MaxCosineModel:
         """Read a model file, which need not come from Spark."""
-        estimator = load_estimator(path)
+        estimator = load(path)
         rule, params = rule_of(estimator)
         model = cls(PartialModel(model_file.to_bytes(estimator.model_), 1, ()))
         model._set(
@@ -195,8 +187,8 @@ def feature_column(dataset: DataFrame, name: str) -> Any:
     kind = dataset.schema[name].dataType
     if isinstance(kind, VectorUDT):
         return F.col(name)
-    if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
-        is_float = isinstance(kind.elementType, FloatType | DoubleType)
+    if isinstance(kind, T.ArrayType) and isinstance(kind.elementType, T.NumericType):
+        is_float = isinstance(kind.elementType, T.FloatType | T.DoubleType)
         return F.col(name) if is_float else F.col(name).cast("array<double>")
     raise TypeError(
         f"the column {name!r} has type {kind.simpleString()}; features are vectors or arrays of numbers, "
