@@ -82,7 +82,8 @@ def learn_dict(
         heads.reserve(detail)
         fault, detail = heads.engine.learn_dict(index, x, code, weight)
     if fault != _FINISHED:
-        values = np.array([float(value) for value in x.values() if value], heads.dtype)
+        with np.errstate(over="ignore"):  # the refusal says which values are too large
+            values = np.array([float(value) for value in x.values() if value], heads.dtype)
         raise refusal(heads, fault, detail, values, 0)
 
 

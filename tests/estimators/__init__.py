@@ -1,0 +1,1 @@
+"""The classifiers as scikit-learn's and River's users call them."""

@@ -1,19 +1,19 @@
 import pytest
 from sklearn.base import clone
 
-from maxcosine import RULES
-from tests.estimators.learners import STORAGES, every_learner
+from maxcosine import OnlineClassifier
+from tests.learners import STORAGES, every_learner, named
+
+DIFFERENT = [OnlineClassifier("mcp"), named("aggressive_romma"), named("pa1"), named("norma")]
+OTHERS = [each for each in every_learner() if repr(each) not in map(repr, DIFFERENT)]
 
 
-@pytest.fixture(params=every_learner(), ids=repr)
+@pytest.fixture(
+    params=[*DIFFERENT, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)], ids=repr
+)
 def learner(request):
-    """Each named class, and OnlineClassifier with each rule."""
+    """Classifiers of different kinds; if there is time every named class and every rule."""
     return clone(request.param)
-
-
-@pytest.fixture(params=RULES)
-def rule(request):
-    return request.param
 
 
 @pytest.fixture(params=[2, 3])

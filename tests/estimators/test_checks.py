@@ -1,4 +1,4 @@
-"""scikit-learn's own conformance checks, with nothing switched off but what weights cannot mean here."""
+"""scikit-learn's conformance checks; only those fail that give weights another meaning."""
 
 import pytest
 from sklearn.utils import get_tags
@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 ONE_PASS = (
     "a weight multiplies the step of its row: in one pass, which visits each row once and in order, that is "
-    "not the same as visiting the row several times"
+    "not the same as several visits to the row"
 )
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": ONE_PASS,

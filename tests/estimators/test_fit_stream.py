@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse
 from sklearn.datasets import dump_svmlight_file
 
-import maxcosine.stream
 from maxcosine import MCPClassifier, OnlineClassifier
+from maxcosine.data import open_stream
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ def examples(tmp_path):
 
 
 @pytest.mark.parametrize("average", [False, True])
-def test_a_file_teaches_what_its_rows_teach(examples, average):
+def test_file_teaches_what_its_rows_teach(examples, average):
     X, y, path = examples
     learner = MCPClassifier(average=average, dtype="float64")
-    from_file = learner.fit_stream(maxcosine.stream.open(path, dtype="float64", block_bytes=1000))
+    from_file = learner.fit_stream(open_stream(path, dtype="float64", block_bytes=1000))
     from_rows = MCPClassifier(average=average, dtype="float64").partial_fit(X, y.astype(str))
     assert from_file.classes_.tolist() == ["0", "1", "2"]
     assert from_file.n_seen_ == 300
@@ -41,7 +41,7 @@ def test_names_of_files_and_chunks_are_sources(examples, tmp_path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     learnt = [
         OnlineClassifier("pa1").fit_stream(source)
-        for source in (path, str(path), [path], packed, maxcosine.stream.open(packed, threads=1))
+        for source in (path, str(path), [path], packed, open_stream(packed, threads=1))
     ]
     chunks = ((X[k : k + 50].astype(np.float32), y[k : k + 50].astype(str)) for k in range(0, 300, 50))
     learnt.append(OnlineClassifier("pa1").fit_stream(chunks))
@@ -57,7 +57,7 @@ def test_weights_of_a_stream_count():
     assert np.array_equal(one.coef_, other.coef_)
 
 
-def test_a_stream_without_examples_is_an_error(tmp_path):
+def test_stream_without_examples_is_an_error(tmp_path):
     (tmp_path / "empty.svm").write_text("# nothing\n")
     with pytest.raises(ValueError, match="there is no example in the stream"):
         MCPClassifier().fit_stream(tmp_path / "empty.svm")
@@ -71,6 +71,6 @@ def test_a_stream_without_examples_is_an_error(tmp_path):
         ([np.eye(2)], "chunk 0 of the stream is neither"),
     ],
 )
-def test_what_is_no_stream_is_refused(source, message):
+def test_source_that_is_not_a_stream_is_refused(source, message):
     with pytest.raises(TypeError, match=message):
         MCPClassifier().fit_stream(source)

@@ -1,6 +1,7 @@
-"""What every learner offers, whatever its rule."""
+"""What every classifier offers, whatever its rule."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -8,10 +9,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from maxcosine import RULES, OnlineClassifier
-from tests.estimators.learners import NAMED, learnt, named, points
-from tests.reference import run
-
-dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+from tests.learners import NAMED, PAIRWISE_SETTINGS, STORAGES, learnt, named, points
 
 
 def test_fitted_attributes(learner, n_classes):
@@ -33,79 +31,79 @@ def test_fitted_attributes(learner, n_classes):
     assert learner.score(X, y) == accuracy_score(y, learner.predict(X)) > 1 / n_classes
 
 
-@dtypes
-def test_decision_function_is_affine_in_the_published_weights(learner, n_classes, storage, dtype, average):
-    X, y = points(n_classes, dtype=dtype)
-    X = storage(X)
-    learner.set_params(average=average).fit(X, y)
-    scores = X @ learner.coef_.T + learner.intercept_
-    assert learner.coef_.dtype == learner.intercept_.dtype == dtype  # the weights take X's type
-    expected = scores.ravel() if n_classes == 2 else scores
-    tolerance = 100 * np.finfo(dtype).eps * np.abs(scores).max()
-    np.testing.assert_allclose(learner.decision_function(X), expected, rtol=0, atol=tolerance)
-    codes = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
-    assert np.array_equal(learner.predict(X), learner.classes_[codes])
+@pytest.mark.parametrize("rule", RULES)
+def test_scores_are_affine_in_the_published_weights(rule):
+    for setting, storage in itertools.product(PAIRWISE_SETTINGS, STORAGES.values()):
+        X, y = points(setting.n_classes, dtype=setting.dtype)
+        X = storage(X)
+        learner = setting.classifier(rule).set_params(dtype=None).fit(X, y)
+        scores = X @ learner.coef_.T + learner.intercept_
+        assert learner.coef_.dtype == learner.intercept_.dtype == setting.dtype  # the weights take X's type
+        assert setting.fit_intercept or not learner.intercept_.any()
+        assert learner.certificate_.augmented == setting.fit_intercept
+        expected = scores.ravel() if setting.n_classes == 2 else scores
+        tolerance = 100 * np.finfo(setting.dtype).eps * np.abs(scores).max()
+        np.testing.assert_allclose(learner.decision_function(X), expected, rtol=0, atol=tolerance)
+        codes = (scores[:, 0] > 0).astype(int) if setting.n_classes == 2 else scores.argmax(axis=1)
+        assert np.array_equal(learner.predict(X), learner.classes_[codes])
 
 
-def test_positive_scores_mean_the_second_class(rule):
-    X = np.array([[1.0, 0.0], [-1.0, 0.0]] * 4)
-    y = np.array(["b", "a"] * 4)
-    learner = OnlineClassifier(rule).fit(X, y)
+def test_positive_scores_mean_the_second_class(learner):
+    X, y = np.array([[1.0, 0.0], [-1.0, 0.0]] * 4), np.array(["b", "a"] * 4)
+    learner.fit(X, y)
     assert learner.classes_.tolist() == ["a", "b"]
     assert learner.decision_function([[1.0, 0.0]]) > 0
     assert learner.predict([[1.0, 0.0], [-1.0, 0.0]]).tolist() == ["b", "a"]
 
 
-def test_score_0_predicts_the_first_class(rule, n_classes):
+def test_score_0_predicts_the_first_class(learner, n_classes):
     X, y = points(n_classes)
-    learner = OnlineClassifier(rule, fit_intercept=False).fit(X, y)
     nothing = np.zeros((1, X.shape[1]))
-    assert not learner.intercept_.any()
+    learner.set_params(fit_intercept=False).fit(X, y)
     assert not learner.decision_function(nothing).any()
     assert learner.predict(nothing) == learner.classes_[:1]
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("label", [0, 1])
-def test_first_example_that_is_not_zero_is_a_mistake_and_an_update(learner, average, fit_intercept, label):
-    X, _ = points()
-    learner.set_params(average=average, fit_intercept=fit_intercept)
-    learner.fit(np.vstack([0 * X[:1], X[:1], 0 * X[:1]]), [1 - label, label, 1 - label])
-    assert learner.n_seen_ == 3
-    assert learner.mistakes_ == learner.updates_ == 1
-    assert learner.predict(X[:1]) == label
-
-
+@pytest.mark.parametrize("rule", RULES)
 def test_intercept_is_a_constant_feature_1(rule):
     X, y = points()
-    augmented = np.column_stack([X, np.ones(len(X))])
     inside = OnlineClassifier(rule, fit_intercept=True).fit(X, y)
-    outside = OnlineClassifier(rule, fit_intercept=False).fit(augmented, y)
+    outside = OnlineClassifier(rule, fit_intercept=False).fit(np.column_stack([X, np.ones(len(X))]), y)
     assert np.allclose([*inside.coef_[0], *inside.intercept_], outside.coef_[0], rtol=1e-9)
     assert np.isclose(inside.certificate_.margin_ceiling, outside.certificate_.margin_ceiling)
 
 
-# One class a learner
+def test_threads_predict_to_the_bit(storage, n_classes):
+    X, y = points(n_classes, n_rows=3001, n_columns=20)
+    X = storage(X)
+    for average, multiclass in itertools.product((False, True), ("ovr", "joint")):
+        one = OnlineClassifier(average=average, multiclass=multiclass).fit(X[:200], y[:200])
+        scores, margin = one.decision_function(X), one.attained_margin(X, y)
+        for n_jobs, n_rows in itertools.product((2, 4, -1), (1, 2, 3001)):
+            one.set_params(n_jobs=n_jobs)
+            assert np.array_equal(one.decision_function(X[:n_rows]), scores[:n_rows])
+        assert np.array_equal(one.attained_margin(X, y), margin)
 
 
-def test_named_class_learns_as_the_rule_does(rule, n_classes, average):
-    X, y = points(n_classes)
-    given = {"average": average, "fit_intercept": False}
-    assert learnt(named(rule, **given).fit(X, y)) == learnt(OnlineClassifier(rule, **given).fit(X, y))
+# Named classes
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_named_class_learns_as_the_rule_does(rule):
+    for n_classes, average in ((2, True), (3, False)):
+        X, y = points(n_classes)
+        given = {"average": average, "fit_intercept": average}
+        assert learnt(named(rule, **given).fit(X, y)) == learnt(OnlineClassifier(rule, **given).fit(X, y))
 
 
 PARAMETERS = [(rule, name) for rule in RULES for name in RULES[rule].params]
 
 
 @pytest.mark.parametrize(("rule", "name"), PARAMETERS)
-def test_named_class_has_the_defaults_of_the_rule(rule, name):
+def test_parameters_of_named_class_have_the_defaults_of_the_rule_and_reach_it(rule, name):
     default = RULES[rule].params[name].default
     shown = inspect.signature(type(named(rule))).parameters[name].default
     assert shown is None if callable(default) else shown == default
-
-
-@pytest.mark.parametrize(("rule", "name"), PARAMETERS)
-def test_parameters_of_named_class_reach_the_rule(rule, name):
     X, y = points()
     value = False if name == "clip" else getattr(RULES[rule].make_params(), name) / 4
     plain = OnlineClassifier(rule).fit(X, y)
@@ -114,35 +112,7 @@ def test_parameters_of_named_class_reach_the_rule(rule, name):
 
 
 def test_named_classes_share_the_parameters_of_online_classifier():
-    shared = set(OnlineClassifier().get_params()) - {"rule", "rule_params"}
+    general = OnlineClassifier().get_params()
+    shared = {name: value for name, value in general.items() if name not in ("rule", "rule_params")}
     for cls in NAMED:
-        assert shared <= set(cls().get_params())
-        assert {
-            name: cls().get_params()[name] for name in shared
-        }.items() <= OnlineClassifier().get_params().items()
-
-
-# Averaging
-
-
-def test_average_is_the_mean_of_the_hypotheses_after_each_example(rule):
-    X, y = points()
-    expected = run(rule, X, 2 * y - 1, average=True)
-    learner = OnlineClassifier(rule, average=True, fit_intercept=False).fit(X, y)
-    assert np.allclose(learner.coef_[0], expected.averaged_w, rtol=1e-9)
-    assert np.isclose(learner.certificate_.coef_sum, expected.averaged_coef_sum, rtol=1e-9)
-    assert np.isclose(learner.certificate_.norm, np.linalg.norm(learner.coef_))
-    assert np.array_equal(learner.predict(X), (X @ expected.averaged_w > 0).astype(int))
-
-
-def test_averaging_does_not_change_what_is_learnt(rule, n_classes):
-    X, y = points(n_classes)
-    averaged = OnlineClassifier(rule, average=True).fit(X, y).certificate_
-    last = OnlineClassifier(rule).fit(X, y).certificate_
-    assert averaged.averaged
-    assert not averaged.last.averaged
-    assert last.last is last
-    for field in ("coef_sum", "norm", "bound", "best_bound", "seen", "mistakes", "updates"):
-        assert np.array_equal(getattr(averaged.last, field), getattr(last, field))
-    # It is about the data, so both know it; each may prove it by its own hypothesis, up to rounding.
-    assert np.all(averaged.best_bound >= last.best_bound * (1 - 1e-9))
+        assert shared.items() <= cls().get_params().items()

@@ -17,9 +17,9 @@ from river import (
 )
 
 from maxcosine import OnlineClassifier, PAClassifier
-from tests.estimators.learners import learnt
+from tests.learners import learnt
 
-# Once, and River takes them for its own.
+# After this, River takes them for classifiers.
 base.Classifier.register(OnlineClassifier)
 base.Classifier.register(PAClassifier)
 
@@ -27,8 +27,8 @@ PHISHING, SEGMENTS = (list(dataset().take(1000)) for dataset in (datasets.Phishi
 each_dataset = pytest.mark.parametrize("examples", [PHISHING, SEGMENTS], ids=["phishing", "segments"])
 
 
-def by_hand(model, examples):
-    """Share of right predictions, each made before its example is learnt; the first ones may be None."""
+def progressive_accuracy(model, examples):
+    """The share of right predictions, each made before its example is learnt; the first may be None."""
     right = total = 0
     for x, y in examples:
         predicted = model.predict_one(x)
@@ -39,7 +39,7 @@ def by_hand(model, examples):
 
 
 def most_frequent_class(examples):
-    """Share of right predictions by one who predicts the most frequent class."""
+    """The share of right predictions if the most frequent class is always predicted."""
     return max(collections.Counter(y for _, y in examples).values()) / len(examples)
 
 
@@ -48,10 +48,11 @@ def standardised(model):
 
 
 @each_dataset
-def test_progressive_validation_is_the_loop_by_hand_and_beats_the_most_frequent_class(rule, examples):
+@pytest.mark.parametrize("rule", ["mcp", "pa1", "aggressive_romma", "norma"])
+def test_progressive_validation_is_the_explicit_loop_and_beats_the_most_frequent_class(rule, examples):
     learner, twin = OnlineClassifier(rule), OnlineClassifier(rule)
     accuracy = evaluate.progressive_val_score(examples, learner, metrics.Accuracy()).get()
-    assert accuracy == by_hand(twin, examples)
+    assert accuracy == progressive_accuracy(twin, examples)
     assert learnt(learner) == learnt(twin)
     assert accuracy > most_frequent_class(examples) + 0.1
     assert learner.n_seen_ == len(examples)
@@ -64,8 +65,8 @@ def test_progressive_validation_is_the_loop_by_hand_and_beats_the_most_frequent_
 def test_classifier_ends_a_pipeline(examples, multiclass):
     model = standardised(OnlineClassifier(multiclass=multiclass))
     accuracy = evaluate.progressive_val_score(examples, model, metrics.Accuracy()).get()
-    assert accuracy == by_hand(standardised(OnlineClassifier(multiclass=multiclass)), examples)
-    assert accuracy > by_hand(OnlineClassifier(multiclass=multiclass), examples)  # scales matter
+    assert accuracy == progressive_accuracy(standardised(OnlineClassifier(multiclass=multiclass)), examples)
+    assert accuracy > progressive_accuracy(OnlineClassifier(multiclass=multiclass), examples)  # scales matter
     assert accuracy > 0.8
 
 
@@ -84,7 +85,7 @@ def test_all_rows_at_once_are_one_after_another():
     assert (predicted == y.iloc[600:]).mean() > 0.8
 
 
-def test_words_come_as_they_come():
+def test_new_words_are_new_features():
     model = feature_extraction.BagOfWords() | OnlineClassifier("pa1")
     mails = [("cheap pills, buy now", "spam"), ("see you at noon", "ham"), ("lunch at noon?", "ham")]
     for text, label in 3 * mails:
@@ -93,7 +94,7 @@ def test_words_come_as_they_come():
     assert model.predict_one("buy a sandwich now") == "spam"
 
 
-def test_parts_of_an_example_may_be_transformed_apart():
+def test_parts_of_an_example_may_be_transformed_separately():
     parts = compose.Select("https", "is_popular") + (
         compose.Discard("https", "is_popular") | preprocessing.StandardScaler()
     )
