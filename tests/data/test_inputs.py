@@ -83,7 +83,7 @@ def test_a_file_that_becomes_shorter_is_an_error(tmp_path):
     blocks = Inputs([path], block_bytes=1000).blocks()
     next(blocks)
     path.write_bytes(TEXT * 50)
-    with pytest.raises(StreamError, match="ends before byte .*; the file has changed since then; start again"):
+    with pytest.raises(StreamError, match=r"ends before byte .*; the file has changed since then"):
         list(blocks)
 
 
@@ -194,7 +194,9 @@ def test_a_line_that_is_too_long_is_cut_whatever_the_size_of_blocks(
     assert [block.text() for block in blocks if block.too_long] == [long[:100]] * (length > 100)
     rest = b"" if length > 100 else long
     assert joined(block for block in blocks if not block.too_long) == b"short\n" + rest + after
-    assert [(block.offset, block.end) for block in blocks if block.too_long] == [(6, 6 + length)] * (length > 100)
+    assert [(block.offset, block.end) for block in blocks if block.too_long] == [(6, 6 + length)] * (
+        length > 100
+    )
     assert blocks[-1].is_last
     assert blocks[-1].end == 6 + length + len(after)
 

@@ -64,7 +64,7 @@ def test_few_blocks_are_in_memory():
     for asked in (1, 2, 3):
         next(results)
         time.sleep(0.1)
-        assert blocks.n_read == asked + 3
+        assert blocks.n_read == asked + 2
     results.close()
     assert blocks.closed.wait(10)
 

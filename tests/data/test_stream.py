@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import re
 
 import numpy as np
@@ -143,7 +144,7 @@ def test_parts_of_a_batch(tmp_path):
     (batch,) = open_stream(write(tmp_path, VW, "data.vw"), exact=True).batches()
     for part in (batch[1:4][1:], batch.take(np.array([False, False, True, True, False]))):
         letters, starts = part.keys
-        names = [letters[i:j].tobytes() for i, j in zip(starts[:-1], starts[1:], strict=True)]
+        names = [letters[i:j].tobytes() for i, j in itertools.pairwise(starts)]
         assert names == [b"w^free", b"w^free", b"w^win", b"x", b"y"]
         assert part.indptr.tolist() == [0, 3, 5]
         assert part.weights.tolist() == [1.0, 1.0]
@@ -277,7 +278,9 @@ def test_ids_that_are_no_column_numbers_are_bad(tmp_path):
 def test_rows_that_cannot_be_learnt_from_are_bad(tmp_path):
     content = b"1 1:1\n1 2:1e160\n1 2:1e-160\n1 3:1\n1\n"
     path = write(tmp_path, content)
-    with pytest.raises(StreamError, match=r"data.svm:2:1: the example is too long, or too short.*'1 2:1e160'"):
+    with pytest.raises(
+        StreamError, match=r"data.svm:2:1: the example is too long, or too short.*'1 2:1e160'"
+    ):
         read(path, purpose="learn")
     found, stream = read(path, purpose="learn", on_bad="skip")
     assert [x for _, x, _ in found] == [{1: 1.0}, {3: 1.0}, {}]

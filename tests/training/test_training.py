@@ -198,7 +198,9 @@ def test_bad_lines_and_predictions_are_complete_after_interruptions(tmp_path, ki
                 assert not any(name.exists() for name in names.values())
             else:
                 run_from_checkpoint(training) if stops else training.run()
-        outcomes.append((*saved(training, tmp_path / "model"), *(name.read_bytes() for name in names.values())))
+        outcomes.append(
+            (*saved(training, tmp_path / "model"), *(name.read_bytes() for name in names.values()))
+        )
     assert outcomes[0] == outcomes[1]
     _, status, predictions, kept = outcomes[0]
     assert status["bad"] == len(kept.splitlines()) == len(range(3, N, 7))
@@ -330,7 +332,7 @@ def test_labels_are_numbers_or_text_as_the_classes_of_the_model_are(tmp_path):
         numbers = training_of(path, learner=StreamLearner(settings, model))
         assert numbers.run().classes.tolist() == [1, 2, 3]
         path.write_text("spam 1:1\n")
-        with pytest.raises(StreamError, match="'spam'.*train a new model, or map labels to numbers"):
+        with pytest.raises(StreamError, match=r"'spam'.*train a new model, or map labels to numbers"):
             training_of(path, learner=StreamLearner(settings, model)).run()
     model = replace(first.model, closed=True)
     path.write_text("7 1:1\n")
@@ -365,7 +367,9 @@ def test_data_without_examples_or_features_are_refused(tmp_path):
     with pytest.raises(StreamError, match=r"there is no example in .*data; is it the right file\?"):
         training_of(path).run()
     path.write_text("a,b,c\n1,2,3\n")
-    with pytest.raises(StreamError, match=r"no example in .*data has a feature; is it text in another format"):
+    with pytest.raises(
+        StreamError, match=r"no example in .*data has a feature; is it text in another format"
+    ):
         training_of(path).run()
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxcosine.core import canonicalize, rows_are_canonical
+from maxcosine.core import canonicalize, rows_are_canonical, square_norms
 from maxcosine.data.batch import Names, RowBatch, RowPlaces
 from maxcosine.data.errors import StreamError
 from maxcosine.data.options import ReadOptions
@@ -177,7 +177,7 @@ class CacheFile:
         values = _numbers(items)
         self._check(np.isfinite(values), values, "the value {} is not finite", first, indptr)
         rows = RowBatch(indptr, keys, values, codes, self._weights(batch, first))
-        if rows.kind == "columns":
+        if rows.kind != "names":
             self._check_keys(rows, first)
         rows.places = RowPlaces(np.arange(len(rows)))
         return rows, labels.dictionary.to_pylist()
@@ -206,16 +206,19 @@ class CacheFile:
         return None if (weights == 1.0).all() else weights
 
     def _check_keys(self, rows: RowBatch, first: int) -> None:
-        """Check that columns are in range, and that each occurs once in a row."""
-        columns: Any = rows.keys
-        limit = 1 << (self.options.bits or MAX_COLUMN_BITS)
-        rows.n_columns = int(columns.max()) + 1 if len(columns) else 0
-        if rows.n_columns > limit:
-            self._check(columns < limit, columns, f"the column {{}} is not below {limit}", first, rows.indptr)
-        if not rows_are_canonical(rows.indptr, columns, rows.n_columns):
-            rows.indptr, rows.keys, rows.values = canonicalize(
-                rows.indptr, columns, rows.values, log1p=False, l2=False
-            )
+        """Check that columns are in range, and add up columns and ids that occur twice in a row."""
+        keys: Any = rows.keys
+        is_canonical = False
+        if rows.kind == "columns":
+            limit = 1 << (self.options.bits or MAX_COLUMN_BITS)
+            rows.n_columns = int(keys.max()) + 1 if len(keys) else 0
+            if rows.n_columns > limit:
+                self._check(keys < limit, keys, f"the column {{}} is not below {limit}", first, rows.indptr)
+            is_canonical = rows_are_canonical(rows.indptr, keys, rows.n_columns)
+        if not is_canonical:
+            canonical = canonicalize(rows.indptr, keys, rows.values, log1p=False, l2=False)
+            rows.indptr, rows.keys, rows.values = canonical
+        rows.squares = square_norms(rows.indptr, rows.values)
 
     def _check(
         self, good: np.ndarray, numbers: np.ndarray, what: str, first: int, indptr: np.ndarray | None = None

@@ -32,7 +32,7 @@ from maxcosine.data.prefetch import prefetch
 if TYPE_CHECKING:
     from maxcosine.data.stream import Stream
 
-GROUP_BYTES = 8 << 20
+GROUP_BYTES = 2 << 20
 """Batches are written together until they have this size."""
 
 
@@ -90,7 +90,8 @@ def read_caches(inputs: Inputs, options: ReadOptions, start: Place) -> Iterator[
         unusable = unusable_rows(rows, options)
         return parsed.without([BadLine(row, message) for row, message in unusable.items()], list(unusable))
 
-    return prefetch(_groups(inputs, start), parse, options.n_threads)
+    # More threads would take memory, and save no time: record batches are checked quickly.
+    return prefetch(_groups(inputs, start), parse, min(2, options.n_threads))
 
 
 def _groups(inputs: Inputs, start: Place) -> Generator[tuple[CacheFile, Group, int], None, None]:

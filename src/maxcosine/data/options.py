@@ -19,7 +19,7 @@ DEFAULT_BITS = 20
 MAX_BITS = 31
 DEFAULT_MAX_THREADS = 4
 """More threads than this do not pay by default: one thread learns as fast as four parse."""
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 2 << 20
 MAX_LINE_BYTES = 64 << 20
 
 
@@ -54,7 +54,7 @@ class ReadOptions:
         Threads that parse. None: one per processor, at most 4. 1: no other thread is started.
     keep_names : bool, default=False
         Keep the names of hashed features.
-    block_bytes : int, default=4 MB
+    block_bytes : int, default=2 MB
         Size of the blocks that are read. A longer line enlarges its block, up to 64 MB.
 
     Examples

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxcosine.core import FAULT_CODES, FAULT_MESSAGES
+from maxcosine.core import FAULT_CODES, FAULT_MESSAGES, square_norms
 from maxcosine.data.batch import RowBatch
 from maxcosine.data.errors import StreamError
 from maxcosine.data.options import ReadOptions
-from maxcosine.rows import SlotRows, bad_rows
+from maxcosine.heads import LIMITS
 
 NO_LABEL = FAULT_MESSAGES[FAULT_CODES["NO_LABEL"]]
 BAD_NORM = (
@@ -76,8 +76,11 @@ def unusable_rows(batch: RowBatch, options: ReadOptions) -> dict[int, str]:
     # Only an index knows which names are equal, and so how long rows are in the end.
     norms_are_final = batch.kind != "names" or not (options.l2 or options.log1p)
     if options.purpose == "learn" and norms_are_final:
-        rows = SlotRows(batch.indptr, np.zeros(0, np.uint32), batch.values, 0)
-        found = dict.fromkeys(bad_rows(rows), BAD_NORM)
+        limits = LIMITS[batch.values.dtype]
+        squares = square_norms(batch.indptr, batch.values) if batch.squares is None else batch.squares
+        outside = ~((limits.low_sq_x <= squares) & (squares <= limits.high_sq_x))
+        rows = np.flatnonzero(outside & (np.diff(batch.indptr) > 0))
+        found = dict.fromkeys(rows.tolist(), BAD_NORM)
     if options.purpose != "read" and batch.codes.min(initial=0) < 0:
         found |= dict.fromkeys(np.flatnonzero(batch.codes < 0).tolist(), NO_LABEL)
     return found

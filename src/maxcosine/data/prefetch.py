@@ -17,8 +17,8 @@ def prefetch(
 ) -> Iterator[Parsed]:
     """Parse blocks in several threads and give the results in the order of the blocks.
 
-    One more thread reads. At most `threads` + 2 blocks are in memory: the one that the caller works on,
-    those that are parsed, and one that waits. With one thread, everything happens in the caller's.
+    One more thread reads. At most `threads` + 1 blocks are in memory: the one that the caller works on, and
+    one for each thread. With one thread, everything happens in the caller's thread.
 
     An error of reading or parsing is raised when its block is due.
     """
@@ -26,7 +26,7 @@ def prefetch(
         yield from map(parse, blocks)
         return
     results: queue.SimpleQueue[Future[Parsed] | None] = queue.SimpleQueue()
-    room = threading.Semaphore(threads + 2)
+    room = threading.Semaphore(threads + 1)
     stopped = threading.Event()
     parsers = ThreadPoolExecutor(threads, "maxcosine-parse")
 

@@ -60,16 +60,17 @@ def parse(block: Block, options: ReadOptions) -> ParsedBlock:
         return ParsedBlock(no_rows, [], block.source, 1, n_bytes, block.is_last, bad)
     found = _parse(block, options)
     names = None if found.letters is None else Names(found.letters, found.name_starts)
-    keys = found.columns if found.columns is not None else found.ids
+    numbers = found.columns if found.columns is not None else found.ids
+    keys: Any = names if numbers is None else numbers
     batch = RowBatch(
         found.indptr,
-        names if keys is None else keys,
+        keys,
         found.values,
         found.codes,
         found.weights,
         found.squares,
         found.n_columns,
-        hashed_names=None if keys is None else names,
+        hashed_names=None if keys is names else names,
         hashed_columns=found.name_columns,
         places=RowPlaces(found.row_lines, found.row_starts),
     )
