@@ -52,7 +52,7 @@ def test_command_prints_json_and_writes_a_report(folder):
     assert (found["examples"], found["test_examples"]) == (400, 100)
     assert {row["rule"] for row in found["rules"]} == {"mcp", "pa1"}
     page = Page((folder / "r.html").read_text(encoding="utf-8"))
-    for fact in ("a.svm", "maxcosine compare a.svm --split 0.2", "svmlight text", "c0, c1, c2", "numpy"):
+    for fact in ("a.svm", "maxcosine compare a.svm --split 0.2", "format svmlight", "c0, c1, c2", "numpy"):
         assert fact in page.words
     assert len(page.all("img")) == 2
     ran = run(folder, "compare", "a.svm", *options)

@@ -1,4 +1,4 @@
-"""Data sets are found or downloaded whole, and errors say what is wrong with a file or a server.
+"""Data sets are found or downloaded whole, and errors name the problem of a file or a server.
 
 Tiny data sets replace MNIST and Fashion-MNIST, and a server on this machine replaces the mirrors.
 """
@@ -249,7 +249,7 @@ def silent(handler):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (None, f"HTTP 404 Not Found for {TRAIN_IMAGES}.gz"),
+        (None, f"{TRAIN_IMAGES}.gz: HTTP Error 404: Not Found"),
         (b"<html>Log in to this network</html>", "is not train.* 35 bytes that start with b'<html>Log in"),
         (packed(MNIST[TRAIN_IMAGES])[:-20], "the gzip data are damaged"),
         (bytes(2000), "has more than 1,000 bytes: it is another file"),
@@ -282,7 +282,7 @@ def test_unavailable_lists_all_attempts_and_says_what_to_do(tmp_path, use):
         "MNIST was not found and could not be downloaded:",
         f"  folder {tmp_path}: has none of the files",
         f"  cache: {tmp_path}/cache/mnist has none of the files; put all four files there",
-        f"  {mirror}: {TRAIN_IMAGES}.gz: [Errno 111] Connection refused after 0 bytes",
+        f"  {mirror}: {TRAIN_IMAGES}.gz: <urlopen error [Errno 111] Connection refused> after 0 bytes",
         f"give a folder with {TRAIN_IMAGES}, {TRAIN_LABELS}, {TEST_IMAGES}, {TEST_LABELS},",
         "plain or .gz, with --data DIR",
     ]

@@ -123,18 +123,15 @@ def _summary(results: ComparedRules) -> Iterable[str]:
         text += f" The highest is that of {title_of(others[-1])}, {_percent(error[others[-1]])}."
     yield _capitalise(text)
     n = results.test_examples or results.examples
-    chance = _error_margin(error[best], n)
-    text = f"An error counted on {n:,} examples is accurate to {chance:.2g} points, in 19 cases out of 20"
+    share = error[best] / 100.0
+    chance = 196.0 * math.sqrt(share * (1.0 - share) / n)  # half the width of the 95 % interval
+    text = (
+        f"With {n:,} examples, an error is accurate to {chance:.2g} percentage points in 19 cases out of 20"
+    )
     if len(others) > 1:
         near = sum(error[rule] - error[best] <= chance for rule in others)
         text += f"; {near or 'none'} of the {len(others)} other rules came that close to the lowest"
     yield f"{text}."
-
-
-def _error_margin(percent: float, n: int) -> float:
-    """Return half the width of the 95 % interval of a percentage counted on n examples."""
-    share = percent / 100.0
-    return 196.0 * math.sqrt(share * (1.0 - share) / n)
 
 
 def _percent(value: float) -> str:
@@ -159,7 +156,7 @@ def _facts(results: ComparedRules, details: RunDetails) -> Iterable[tuple[str, s
     yield "Data", _names(details.data, MAX_NAMES, sizes=True)
     if details.test_data:
         yield "Test", _names(details.test_data, MAX_NAMES, sizes=True)
-    yield "Read as", ", ".join(_reading(details.options))
+    yield "Read as", ", ".join(f"{name} {value}" for name, value in details.options.items() if value)
     yield "Examples", f"{results.examples:,} to learn, {results.test_examples:,} to test"
     yield "Features", f"{results.features:,}"
     yield "Classes", f"{len(results.classes):,}: {_first(results.classes, MAX_NAMES)}"
@@ -167,18 +164,6 @@ def _facts(results: ComparedRules, details: RunDetails) -> Iterable[tuple[str, s
     yield "Versions", ", ".join(f"{name} {value}" for name, value in details.versions.items())
     yield "Machine", details.processor
     yield "Started", details.started
-
-
-def _reading(options: Mapping[str, Any]) -> Iterable[str]:
-    yield f"{options['format']} text"
-    if options["exact"]:
-        yield "features by id or name"
-    else:
-        yield f"features hashed to {options['bits']} bits" if options["bits"] else "features by column number"
-    if options["log1p"]:
-        yield "values x as sign(x) log(1 + |x|)"
-    if options["normalize"]:
-        yield "examples scaled to length 1"
 
 
 def _names(data: Sequence[Mapping[str, Any]], count: int, *, sizes: bool = False) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import io
 import tarfile
-import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
@@ -39,12 +38,8 @@ def download(url: str, progress: Progress) -> bytes:
                 progress(name, len(content), total)
                 if len(content) > MAX_BYTES:
                     raise DownloadError(f"{name} has more than {MAX_BYTES:,} bytes: it is another file")
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise DownloadError(f"HTTP {error.code} {error.reason} for {name}") from None
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)  # a URLError wraps the reason
-        raise DownloadError(f"{name}: {reason} after {len(content):,} bytes") from None
+    except (OSError, http.client.HTTPException) as error:  # a URLError is an OSError
+        raise DownloadError(f"{name}: {error} after {len(content):,} bytes") from None
     return bytes(content)
 
 

@@ -81,7 +81,7 @@ def figures(results: Results) -> list[Figure]:
 def save(results: Results, folder: str | Path) -> list[Path]:
     """Write each figure into a folder, as SVG and as PNG; return the paths."""
     vl_convert = charts.renderer()
-    orders = f"mean of {results.permutations} orders" if _has_spread(results) else "one order"
+    orders = f"mean of {results.permutations} orders" if results.permutations > 1 else "one order"
     subtitle = f"{results.title}, label against the rest, one pass, {orders}"
     written = []
     for figure in figures(results):
@@ -115,10 +115,10 @@ def _is_variant(rule: str, results: Results) -> bool:
 
 def mistakes(results: Results) -> Figure:
     """Draw the paper's figure: mean test mistakes of every rule on every label, with standard deviations."""
-    rules, spread, few = results.rules, _has_spread(results), len(results.rules) <= FEW
+    rules, few = results.rules, len(results.rules) <= FEW
     start, end = ("y", "y2") if few else ("x", "x2")
     title = "mean test mistakes"
-    tooltip = charts.tooltip(rule="", label="", mean=",.2f", **({"std": ",.2f"} if spread else {}))
+    tooltip = charts.tooltip(rule="", label="", mean=",.2f", std=",.2f")
     bars = {
         "mark": {"type": "bar", "cornerRadiusEnd": 2},
         "encoding": {
@@ -148,10 +148,11 @@ def mistakes(results: Results) -> Figure:
             "encoding": {"y": _ranked_rows(rules, results)},
             "transform": [charts.CHOSEN_LABEL],
         }
-    spec = charts.base(rows, default_rules(results)) | layout | {"layer": [bars, whiskers][: 1 + spread]}
-    caption = "The mean number of test mistakes over the orders of the examples: shorter bars are better."
-    if spread:
-        caption += " The line on a bar shows one standard deviation in both directions."
+    spec = charts.base(rows, default_rules(results)) | layout | {"layer": [bars, whiskers]}
+    caption = (
+        "The mean number of test mistakes over the orders of the examples: shorter bars are better. The line "
+        "on a bar shows one standard deviation in both directions."
+    )
     tables = {rule: [values.mean(), *values] for rule, values in means(results).items()}
     alt = _alt(results, "Mean test mistakes", tables, by_label=not few)
     won = wins(results)
@@ -165,7 +166,7 @@ def _mistake_rows(results: Results) -> list[Spec]:
     mean, spread, counts = means(results), spreads(results), results.counts()
     for rule in results.rules:
         # Over all labels, the spread is that of the mean from order to order.
-        overall = counts[rule].mean(axis=0).std(ddof=1) if _has_spread(results) else 0.0
+        overall = counts[rule].mean(axis=0).std(ddof=min(1, results.permutations - 1))
         values, deviations = [mean[rule].mean(), *mean[rule]], [overall, *spread[rule]]
         for index, value, std in zip(_indices(results), values, deviations, strict=True):
             # A count is not negative, so the line of a bar does not go below zero.
@@ -176,11 +177,11 @@ def _mistake_rows(results: Results) -> list[Spec]:
 
 def paired(results: Results) -> Figure:
     """Draw the mean differences between the rule in focus and each other rule, with intervals."""
-    title, spread = title_of(focus(results)), _has_spread(results)
+    title = title_of(focus(results))
     others = [rule for rule in results.rules if rule != focus(results)]
     few = len(others) < FEW
     zero, each_label, intervals, points = _paired_marks(results, others)
-    marks = [intervals, points] if spread else [points]
+    marks = [intervals, points]
     if few:
         axis = {"labelFontWeight": charts.bold(ALL_LABELS), "grid": True, "ticks": False}
         labels = charts.nominal("label", [ALL_LABELS, *results.labels], title="label", axis=axis)
@@ -201,11 +202,9 @@ def paired(results: Results) -> Figure:
     spec = charts.base(rows, default_rules(results)) | {"height": height, "layer": layers}
     caption = (
         "All rules learn from the same orders, so their counts are compared in pairs: left of the zero line "
-        f"{title} makes fewer mistakes than the other rule."
+        f"{title} makes fewer mistakes than the other rule. The line through a point is the "
+        f"{100 * CONFIDENCE:.0f} % bootstrap interval of the mean."
     )
-    if spread:
-        interval = f"{100 * CONFIDENCE:.0f} % bootstrap interval"
-        caption += f" The line through a point is the {interval} of the mean."
     if not few:
         caption += " Thin ticks are the single labels."
     alt = _alt(results, f"Test mistakes of {title} minus those of the other rule", tables, by_label=not few)
@@ -216,8 +215,7 @@ def _paired_marks(results: Results, others: Sequence[str]) -> tuple[Spec, Spec, 
     """Return the zero line, the ticks of single labels, the intervals and the points."""
     x_title = ["difference in mean test mistakes", f"left of 0: {title_of(focus(results))} makes fewer"]
     x = charts.number("mean", x_title, scale={"padding": 12}, axis={"tickCount": 7})
-    ends = {"low": "+,.2f", "high": "+,.2f"} if _has_spread(results) else {}
-    tooltip = charts.tooltip(rule="", label="", mean="+,.2f", **ends)
+    tooltip = charts.tooltip(rule="", label="", mean="+,.2f", low="+,.2f", high="+,.2f")
     legend = charts.LEGEND if len(others) < FEW else None
     encoding = {"x": x, "color": charts.colour(others, legend), "tooltip": tooltip}
     zero = {
@@ -270,10 +268,6 @@ def _curve_table(results: Results, rule: str, name: str) -> np.ndarray:
 
 
 # --- parts -----------------------------------------------------------------------------------
-
-
-def _has_spread(results: Results) -> bool:
-    return results.permutations > 1
 
 
 def _indices(results: Results) -> list[int]:

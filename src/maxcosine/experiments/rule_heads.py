@@ -72,7 +72,7 @@ class Hypotheses:
         self._scalars: list[np.ndarray] = []
 
     def record(self) -> None:
-        """Remember the hypotheses as they are now."""
+        """Remember the present hypotheses."""
         heads, table = self._heads, self._heads.table
         if self._averaged:
             w, _ = heads.averaged_weights()

@@ -15,7 +15,7 @@ from maxcosine.experiments import partial_results
 from maxcosine.experiments.environment import processor, versions
 from maxcosine.experiments.partial_results import Identity, check_same, partial_path
 from maxcosine.experiments.protocol import Experiment, Protocol
-from maxcosine.experiments.results import BadResults, Results, Run, Unit, mean_curves
+from maxcosine.experiments.results import Results, Run, Unit, mean_curves
 
 if TYPE_CHECKING:
     from maxcosine.experiments.datasets import Dataset
@@ -113,6 +113,4 @@ def _load_finished(path: str | Path, identity: Identity) -> Results | None:
         return None
     results = Results.load(path)
     check_same(_identity(results), identity, path)
-    if not results.runs:
-        raise BadResults(f"{path} holds no runs; leave out --resume to start again")
     return results

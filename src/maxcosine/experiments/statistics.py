@@ -57,10 +57,8 @@ def means(results: Results) -> dict[str, np.ndarray]:
 
 def spreads(results: Results) -> dict[str, np.ndarray]:
     """Return for each rule the standard deviation over permutations of its test mistakes on each label."""
-    return {
-        rule: counts.std(axis=1, ddof=1) if counts.shape[1] > 1 else np.zeros(len(counts))
-        for rule, counts in results.counts().items()
-    }
+    ddof = min(1, results.permutations - 1)  # the spread of a single permutation is 0
+    return {rule: counts.std(axis=1, ddof=ddof) for rule, counts in results.counts().items()}
 
 
 def wins(results: Results) -> dict[str, float]:
