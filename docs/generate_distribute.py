@@ -1,26 +1,28 @@
-"""Write the measured part of distribute.md: ``python docs/generate_distribute.py``.
+"""Write the measured part of shards.md and its figure: ``python docs/generate_distribute.py``.
 
-No number in it is written by hand. It comes from what this command wrote:
+The numbers come from results/distribute.json, which this command wrote:
 
-    python benchmarks/distribute.py --data DIR --text FOLDER --json docs/results/distribute.json
+    python benchmarks/shards.py --data DIR --text FOLDER --json docs/results/distribute.json
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiments.figures import renderer
 
-HERE = Path(__file__).parent
+RESULTS = Path(__file__).parent / "results"
+HOW, ROUNDS = ("certified", "mean"), (1, 2, 3)
 
-SECTIONS = """## How many shards, how many rounds
+SECTIONS = """## Mistakes and bounds
 
-{how_many}
+The largest number of shards at which test mistakes stay within 5 % of one pass over all examples:
+
+{limits}
 
 ```{{image}} results/distribute.svg
 :alt: Test mistakes relative to one pass over all data, by the number of shards, for one to three rounds
@@ -28,15 +30,15 @@ SECTIONS = """## How many shards, how many rounds
 
 {tables}
 
-The bound is Lambda / norm(w), relative to that of one pass: the geometric mean over labels. Means of {orders}
-orders of the training examples; test mistakes are those of each label against the rest. Rule `mcp_exact`, no
-intercept.
+Test mistakes are those of each label against the rest. The bound is Lambda / norm(w), relative to one pass;
+the table shows its geometric mean over the labels. All numbers are means over {orders} orders of the training
+examples. The rule is `mcp_exact`, without an intercept.
 
-## What travels
+## Bytes sent
 
-A part is a model file: 4 bytes in float32 for each feature and each column of weights, twice that with
-`average=True`, and a few kilobytes. In the first round every shard sends one; in each later round it gets the
-merged one before, too.
+A shard's result is a model file: 4 bytes in float32 for each feature and each column of weights, twice that
+with `average=True`, and a few kilobytes. In the first round every shard sends one file. In each later round
+it also receives the merged model of the round before.
 
 {bytes_table}
 
@@ -44,110 +46,123 @@ merged one before, too.
 
 {throughput}
 
-Measured by `benchmarks/distribute.py` on {processor}, and written by `docs/generate_distribute.py` from
+`benchmarks/shards.py` measured this on {processor}. `docs/generate_distribute.py` wrote the text from
 `docs/results/distribute.json`.
 """
 
-ROUNDS = (1, 2, 3)
 
+class Curve(NamedTuple):
+    """The results for one data set."""
 
-class Curve:
-    """What was found on one set of data."""
+    title: str
+    n_train: int
+    n_features: int
+    n_test: int
+    rows: list[dict[str, Any]]
 
-    def __init__(self, title: str, found: dict[str, Any]) -> None:
-        self.title, self.rows = title, found["rows"]
-        self.n_train, self.n_features = found["train"]
-        self.n_test = found["test"]
-        self.shards = sorted({row["shards"] for row in self.rows})
-        self.orders = 1 + max(row["order"] for row in self.rows)
+    @property
+    def shards(self) -> list[int]:
+        return sorted({row["shards"] for row in self.rows})
 
-    def mean(self, field: str, shards: int, how: str, round: int) -> float:
-        return float(
-            np.mean(
-                [
-                    row[field]
-                    for row in self.rows
-                    if (row["shards"], row["how"], row["round"]) == (shards, how, round)
-                ]
-            )
-        )
+    def mean(self, field: str, shards: int, how: str, n_rounds: int) -> float:
+        """The mean of a field over all orders of the examples."""
+        key = (shards, how, n_rounds)
+        rows = [row for row in self.rows if (row["shards"], row["how"], row["round"]) == key]
+        return float(np.mean([row[field] for row in rows]))
 
-    def relative(self, shards: int, how: str, round: int) -> float:
+    def mistakes(self, shards: int, how: str, n_rounds: int) -> float:
         """Test mistakes, relative to one pass."""
-        return self.mean("mistakes", shards, how, round) / self.mean("mistakes", 1, how, 1)
+        return self.mean("mistakes", shards, how, n_rounds) / self.mean("mistakes", 1, how, 1)
 
-    def bound(self, shards: int, how: str, round: int) -> float:
-        """The bound that is proven, relative to that of one pass."""
-        return float(np.exp(self.mean("log_bound", shards, how, round) - self.mean("log_bound", 1, how, 1)))
+    def bound(self, shards: int, how: str, n_rounds: int) -> float:
+        """The proven bound, relative to one pass."""
+        logs = self.mean("log_bound", shards, how, n_rounds), self.mean("log_bound", 1, how, 1)
+        return float(np.exp(logs[0] - logs[1]))
+
+    def limit(self, how: str, n_rounds: int) -> int:
+        """The largest number of shards up to which mistakes are within 5 % of one pass."""
+        limit = 1
+        for shards in self.shards:
+            if self.mistakes(shards, how, n_rounds) > 1.05:
+                break
+            limit = shards
+        return limit
 
 
-def sections(found: dict[str, Any]) -> str:
-    """What distribute.md includes."""
-    curves = [Curve(title, of_title) for title, of_title in found["curves"].items()]
+def curves_of(results: dict[str, Any]) -> list[Curve]:
+    return [
+        Curve(title, *found["train"], found["test"], found["rows"])
+        for title, found in results["curves"].items()
+    ]
+
+
+def sections(results: dict[str, Any]) -> str:
+    """The text that shards.md includes."""
+    curves = curves_of(results)
     return SECTIONS.format(
-        how_many="\n".join(f"- {_advice(curve)}" for curve in curves),
+        limits=_limits(curves),
         tables="\n\n".join(_table(curve) for curve in curves),
-        orders=curves[0].orders,
+        orders=1 + max(row["order"] for row in curves[0].rows),
         bytes_table=_bytes_table(curves),
-        throughput=_throughput(found["throughput"]),
-        processor=found["environment"]["processor"],
+        throughput=_throughput(results["throughput"]),
+        processor=results["environment"]["processor"],
     )
 
 
-def _advice(curve: Curve) -> str:
-    def most(how: str, round: int) -> str:
-        """The most shards at which, and below, mistakes are within a twentieth of one pass."""
-        within = [n for n in curve.shards if curve.relative(n, how, round) <= 1.05]
-        unbroken = [n for n, wanted in zip(within, curve.shards, strict=False) if n == wanted]
-        return f"{unbroken[-1]} shards" if unbroken[-1] > 1 else "no division"
-
-    limits = {how: " and ".join(most(how, round) for round in (1, 3)) for how in ("certified", "mean")}
-    return (
-        f"{curve.title}, {curve.n_train:,} examples: within 5 % of one pass, in one round and in three, up "
-        f"to {limits['certified']} by `certified`, and up to {limits['mean']} by `mean`."
+def _limits(curves: list[Curve]) -> str:
+    kinds = [(how, n_rounds) for how in HOW for n_rounds in (1, 3)]
+    header = ["data", "examples", *(f"{how}, {_rounds(n_rounds)}" for how, n_rounds in kinds)]
+    return _markdown(
+        header,
+        [
+            [curve.title, f"{curve.n_train:,}", *(str(curve.limit(how, n_rounds)) for how, n_rounds in kinds)]
+            for curve in curves
+        ],
     )
+
+
+def _rounds(n_rounds: int) -> str:
+    return "1 round" if n_rounds == 1 else f"{n_rounds} rounds"
 
 
 def _table(curve: Curve) -> str:
-    header = [
-        "shards",
-        *(f"{how}, {round}" for how in ("certified", "mean") for round in ROUNDS),
-        "bound by certified, 1",
-        "3",
-    ]
-    one = curve.mean("mistakes", 1, "certified", 1)
-
-    def cells(n: int) -> list[str]:
-        relative = [
-            f"{curve.relative(n, how, round):.3f}" for how in ("certified", "mean") for round in ROUNDS
+    kinds = [(how, n_rounds) for how in HOW for n_rounds in ROUNDS]
+    header = ["shards", *(f"{how}, {_rounds(n_rounds)}" for how, n_rounds in kinds)]
+    header += [f"bound, certified, {_rounds(n_rounds)}" for n_rounds in (1, 3)]
+    rows = [
+        [
+            str(n),
+            *(f"{curve.mistakes(n, how, n_rounds):.3f}" for how, n_rounds in kinds),
+            *(f"{curve.bound(n, 'certified', n_rounds):.2f}" for n_rounds in (1, 3)),
         ]
-        return [str(n), *relative, *(f"{curve.bound(n, 'certified', round):.2f}" for round in (1, 3))]
-
+        for n in curve.shards
+    ]
+    one_pass = curve.mean("mistakes", 1, "certified", 1)
     caption = (
-        f"**{curve.title}**: test mistakes, relative to the {one:,.1f} of one pass among {curve.n_test:,} "
-        "examples, by shards, way of merging and rounds"
+        f"**{curve.title}**: test mistakes relative to one pass, which makes {one_pass:,.1f} on "
+        f"{curve.n_test:,} examples"
     )
-    return f"{caption}\n\n{_markdown(header, [cells(n) for n in curve.shards])}"
+    return f"{caption}\n\n{_markdown(header, rows)}"
 
 
 def _bytes_table(curves: list[Curve]) -> str:
-    rows = [
+    header = ["data", "features"]
+    header += [f"{n} shards, {which} round" for n in (8, 64) for which in ("first", "later")]
+    return _markdown(
+        header,
         [
-            curve.title,
-            f"{curve.n_features:,}",
-            *(_megabytes(curve.mean("bytes", n, "certified", round)) for n in (8, 64) for round in (1, 2)),
-        ]
-        for curve in curves
-    ]
-    header = [
-        "data",
-        "features",
-        "8 shards, first round",
-        "each later one",
-        "64 shards, first round",
-        "each later one",
-    ]
-    return _markdown(header, rows)
+            [
+                curve.title,
+                f"{curve.n_features:,}",
+                *(
+                    _megabytes(curve.mean("bytes", n, "certified", number))
+                    for n in (8, 64)
+                    for number in (1, 2)
+                ),
+            ]
+            for curve in curves
+        ],
+    )
 
 
 def _megabytes(n: float) -> str:
@@ -156,14 +171,14 @@ def _megabytes(n: float) -> str:
 
 def _throughput(found: dict[str, Any]) -> str:
     rates, n_runs = found["megabytes_a_second"], len(found["seconds"]["1"])
-    processor = {n: min(of_n) for n, of_n in found["processor_seconds"].items()}
+    processor = {n: min(times) for n, times in found["processor_seconds"].items()}
     return (
-        f"{found['bytes'] / 1e9:.1f} GB of svmlight text in {found['shards']} shards, workers of one thread "
-        f"each: {rates['1']:.0f} MB/s with one worker, {rates['2']:.0f} MB/s with two, "
-        f"{found['speedup']:.2f} times as many (the best of {n_runs} runs each, in turn). All workers "
-        f"together took {processor['1']:.1f} seconds of processor time, and {processor['2']:.1f}. The "
-        f"process that started the job grew by {_megabytes(found['driver_grew_by_bytes'])}; the weights of "
-        f"the model take {_megabytes(found['model_bytes'])}."
+        f"{found['bytes'] / 1e9:.1f} GB of svmlight text in {found['shards']} shards: one worker with one "
+        f"thread learns {rates['1']:.0f} MB/s, two workers learn {rates['2']:.0f} MB/s, "
+        f"{found['speedup']:.2f} times as much (best of {n_runs} runs). The workers took "
+        f"{processor['1']:.1f} and {processor['2']:.1f} seconds of processor time. The process that started "
+        f"the job grew by {_megabytes(found['driver_grew_by_bytes'])}; the weights of the model take "
+        f"{_megabytes(found['model_bytes'])}."
     )
 
 
@@ -172,21 +187,20 @@ def _markdown(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def figure(found: dict[str, Any]) -> dict[str, Any]:
-    """Mistakes by shards, a panel for each set of data."""
-    curves = [Curve(title, of_title) for title, of_title in found["curves"].items()]
+def figure(results: dict[str, Any]) -> dict[str, Any]:
+    """Mistakes by the number of shards, one panel for each data set."""
     return {
-        "hconcat": [_panel(curve) for curve in curves],
+        "hconcat": [_panel(curve) for curve in curves_of(results)],
         "config": {"view": {"stroke": None}, "font": "sans-serif", "background": "white"},
     }
 
 
 def _panel(curve: Curve) -> dict[str, Any]:
     rows = [
-        {"shards": n, "merged by": how, "rounds": round, "mistakes": curve.relative(n, how, round)}
+        {"shards": n, "merged by": how, "rounds": n_rounds, "mistakes": curve.mistakes(n, how, n_rounds)}
         for n in curve.shards
-        for how in ("certified", "mean")
-        for round in ROUNDS
+        for how in HOW
+        for n_rounds in ROUNDS
     ]
     lines = {
         "mark": {"type": "line", "point": True},
@@ -218,9 +232,11 @@ def _panel(curve: Curve) -> dict[str, Any]:
 
 
 def main() -> None:
-    found = json.loads((HERE / "results" / "distribute.json").read_text())
-    files.write(HERE / "results" / "distribute.inc", sections(found))
-    files.write(HERE / "results" / "distribute.svg", renderer().vegalite_to_svg(figure(found)))
+    import vl_convert
+
+    results = json.loads((RESULTS / "distribute.json").read_text(encoding="utf-8"))
+    files.write(RESULTS / "distribute.inc", sections(results))
+    files.write(RESULTS / "distribute.svg", vl_convert.vegalite_to_svg(figure(results)))
 
 
 if __name__ == "__main__":
