@@ -1,1 +1,1 @@
-"""The paper's experiment, and a laboratory for every learner after it."""
+"""The paper's experiment: data sets, protocol, statistics and reports, for any rules."""

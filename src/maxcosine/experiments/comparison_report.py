@@ -252,7 +252,7 @@ def _table(results: ComparedRules) -> str:
         ceiling = min((one for one in ceilings[rule] if one is not None), default=None)
         rows.append(
             [
-                Cell.of(title_of(rule)),
+                Cell(title_of(rule), title_of(rule)),
                 *(
                     Cell(f"{error[rule]:.3f} %", error[rule], best=error[rule] == min(error.values()))
                     for error in errors_of.values()

@@ -139,11 +139,6 @@ class Cell:
     detail: str = ""
     best: bool = False
 
-    @classmethod
-    def of(cls, text: str) -> Cell:
-        """Return a cell that is sorted by its text."""
-        return cls(text, text)
-
     def html(self, tag: str = "td") -> str:
         scope = ' scope="row"' if tag == "th" else ""
         best = ' class="best"' if self.best else ""

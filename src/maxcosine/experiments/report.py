@@ -149,7 +149,7 @@ def _rules_table(results: Results) -> str:
             (float(updates[rule].mean()), ",.0f", False),
         ]
         cells = [Cell(f"{value:{form}}", value, best=best) for value, form, best in numbers]
-        rows.append([Cell.of(title_of(rule)), *cells])
+        rows.append([Cell(title_of(rule), title_of(rule)), *cells])
     return table_html(
         "The rules",
         "Means over labels and orders. The winner of a label has the lowest mean; rank 1 is best.",
@@ -183,7 +183,10 @@ def _mistakes_table(results: Results) -> str:
         return table_html("Test mistakes", note, columns, rows, [Cell("mean", ""), *map(total, rules)])
     columns = ["rule", "mean", *results.labels]
     ranked = sorted(rules, key=overall.__getitem__)
-    rows = [[Cell.of(title_of(rule)), total(rule), *(cell(rule, k) for k, _ in labels)] for rule in ranked]
+    rows = [
+        [Cell(title_of(rule), title_of(rule)), total(rule), *(cell(rule, k) for k, _ in labels)]
+        for rule in ranked
+    ]
     return table_html("Test mistakes", note, columns, rows)
 
 
@@ -193,7 +196,7 @@ def _differences_table(results: Results, title: str, found: Sequence[Difference]
     for one in found:
         rows.append(
             [
-                Cell.of(title_of(one.other)),
+                Cell(title_of(one.other), title_of(one.other)),
                 *([] if one.label is None else [Cell(results.labels[one.label], one.label)]),
                 Cell(_signed(one.mean), one.mean),
                 Cell(f"{_signed(one.low)} to {_signed(one.high)}", one.low),
