@@ -1,113 +1,38 @@
-"""Learning from dicts, one by one, beside River; and what the exact index adds to a pass."""
+"""Learning from dicts, one example at a time, compared with River."""
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import scipy.sparse
-from datasets import Missing, log_uniform, newsgroup_dicts, newsgroups
-from timing import best_of
+from datasets import Missing, newsgroup_dicts
+from table import Result, Section
+from timing import best_of, version_of
 
-from maxcosine import RULES, FeatureIndex, PAClassifier
-from maxcosine.engine import Heads, learn, one_vs_rest
+from maxcosine import PAClassifier
 
-LEAST, AIM = 5.0, 10.0
-MOST_INDEX = 1.0
-INDEX_ROWS, INDEX_FEATURES = 100_000, 2**20
-
-PEER = "river.linear_model.PAClassifier(C=1, mode=1), learn_one"
-OURS = "PAClassifier('pa1', C=1), learn_one"
+LEAST, AIM = 8.0, 12.0
 
 
-def measure(folder: Path | None, repeats: int) -> dict[str, Any]:
-    return {"learn_one": _learn_one(folder, repeats), "index": _index(folder, repeats)}
-
-
-def _learn_one(folder: Path | None, repeats: int) -> dict[str, Any]:
-    """Both learn 20 Newsgroups from scratch, example by example: words to counts."""
-    what = {"data": "20 Newsgroups as dicts", "ours": OURS, "peer": PEER, "least": LEAST, "aim": AIM}
+def measure(folder: Path | None, repeats: int) -> Section:
+    notes = [
+        "data: 20 Newsgroups, training part, as dicts of words and counts",
+        'ours: PAClassifier("pa1").learn_one(x, y)',
+        f"peer: {version_of('river')}, linear_model.PAClassifier(C=1, mode=1).learn_one(x, y)",
+    ]
+    title = "One example at a time, from scratch: time per example"
     try:
-        from river.linear_model import PAClassifier as River
+        from river.linear_model import PAClassifier as RiverClassifier
 
         examples, labels = newsgroup_dicts(folder)
-    except ImportError:
-        return {**what, "missing": "river"}
-    except Missing as missing:
-        return {**what, "missing": str(missing)}
+    except (ImportError, Missing) as error:
+        return Section(title, notes, [], [str(error)])
 
-    def ours() -> None:
-        learner = PAClassifier("pa1")
+    def learn(learner: object) -> None:
         for x, y in zip(examples, labels, strict=True):
-            learner.learn_one(x, y)
+            learner.learn_one(x, y)  # type: ignore[attr-defined]
 
-    def peer() -> None:
-        learner = River(C=1.0, mode=1)
-        for x, y in zip(examples, labels, strict=True):
-            learner.learn_one(x, y)
-
-    ours_s, peer_s = best_of(repeats, ours, peer)
-    n = len(examples)
-    return {**what, "ours_us": ours_s / n * 1e6, "peer_us": peer_s / n * 1e6, "ratio": peer_s / ours_s}
-
-
-def _index(folder: Path | None, repeats: int) -> list[dict[str, Any]]:
-    """Mapping ids to slots beside the pass itself, both over the same rows.
-
-    The ids are column numbers, and once more, for comparison, random numbers of 64 bits in their place.
-    """
-    found = []
-    for name, load in (
-        ("20 Newsgroups, CSR float32", lambda: newsgroups(folder)),
-        (f"synthetic, {INDEX_FEATURES:,} features", lambda: log_uniform(INDEX_ROWS, INDEX_FEATURES)),
-    ):
-        try:
-            X, y = load()
-        except Missing as missing:
-            found.append({"data": name, "missing": str(missing), "most": MOST_INDEX})
-            continue
-        random = np.random.default_rng(0).integers(0, 2**64 - 1, X.shape[1], np.uint64)
-        for data, ids, most in ((name, None, MOST_INDEX), (f"{name}, 64-bit ids", random, None)):
-            found.append({"data": data, "most": most, **_index_beside_pass(X, ids, y > 0, repeats)})
-    return found
-
-
-def _index_beside_pass(X: Any, ids: Any, codes: Any, repeats: int) -> dict[str, Any]:
-    rule, codes = RULES["pa1"], codes.astype("int64")
-    keys = X.indices.view(np.uint32) if ids is None else ids[X.indices]
-    index = FeatureIndex("ids")
-    indptr, slots, data = index.map_rows(X.indptr, keys, X.data, grow=True)
-    rows = scipy.sparse.csr_array((data, slots.view(np.int32), indptr), shape=(X.shape[0], len(index)))
-    assert rows.indices.dtype == X.indices.dtype
-
-    def find() -> None:
-        FeatureIndex("ids").map_rows(X.indptr, keys, X.data, grow=True)
-
-    def one_pass() -> None:
-        heads = Heads.create(
-            rule,
-            rule.make_params(),
-            one_vs_rest([1]),
-            len(index),
-            X.dtype,
-            fit_intercept=False,
-            average=False,
-        )
-        learn(heads, rows, codes, mapped=True)
-
-    index_s, pass_s = best_of(repeats, find, one_pass)
-    nanoseconds = {"index_ns": index_s / X.nnz * 1e9, "pass_ns": pass_s / X.nnz * 1e9}
-    return {
-        **nanoseconds,
-        "ratio": index_s / pass_s,
-        "bytes_a_feature": index.nbytes / len(index),
-    }
-
-
-def river_version() -> str:
-    try:
-        return version("river")
-    except PackageNotFoundError:
-        return "not installed"
+    seconds = best_of(
+        repeats, lambda: learn(PAClassifier("pa1")), lambda: learn(RiverClassifier(C=1.0, mode=1))
+    )
+    ours, peer = (1e6 * one / len(examples) for one in seconds)
+    return Section(title, notes, [Result("learn_one", ours, "us", peer, least=LEAST, aim=AIM)])

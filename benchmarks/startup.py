@@ -1,73 +1,92 @@
-"""What a first fit ever costs, what later processes pay, and how fast a user's own rule compiles."""
+"""How long a user waits: the first commands, the first `fit`, and a rule written in Python."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
-PROCESS = """
+from datasets import Missing, find
+from table import Result, Section
+from timing import compile_bytecode, maxcosine_command, run
+
+FIRST_TRAIN_S, FIRST_FIT_S, TINY_TRAIN_S, HELP_S = 1.0, 0.1, 0.5, 0.5
+
+FIRST_FIT = """
 import json, time
-import numpy, scipy.sparse, sklearn.linear_model
-started = time.perf_counter()
-import maxcosine
+import numpy, scipy.sparse
 from maxcosine import OnlineClassifier
-imported = time.perf_counter()
 X = scipy.sparse.random_array((100, 50), density=0.2, format="csr", dtype="float32", rng=0)
 y = numpy.arange(100) % 2
+started = time.perf_counter()
 OnlineClassifier("pa1").fit(X, y)
-print(json.dumps({"import": imported - started, "fit": time.perf_counter() - imported}))
+print(json.dumps(time.perf_counter() - started))
 """
 
 OWN_RULE = """
 import json, time
 import numpy, scipy.sparse
 from maxcosine import OnlineClassifier, rule
-X = scipy.sparse.random_array((100, 50), density=0.2, format="csr", dtype="float32", rng=0)
-y = numpy.arange(100) % 2
-OnlineClassifier("pa1").fit(X, y)
 
 @rule(params={"C": 1.0})
 def mine(margin, sq_w, sq_x, coef_sum, state, params):
     return 1.0, min(params.C, max(0.0, 1.0 - margin) / sq_x), state
 
 started = time.perf_counter()
-mine.entry
-compiled = time.perf_counter() - started
+mine.compiled
+times = {"compile": time.perf_counter() - started}
 X = scipy.sparse.random_array((200_000, 1000), density=0.05, format="csr", dtype="float32", rng=0)
 y = numpy.arange(200_000) % 2
-times = {}
 for _ in range(5):
-    for name, r in (("own", mine), ("built_in", "pa1")):
+    for name, r in (("own", mine), ("builtin", "pa1")):
         started = time.perf_counter()
         OnlineClassifier(r).fit(X, y)
         times[name] = min(times.get(name, 9.0), time.perf_counter() - started)
-print(json.dumps({"compile": compiled, "slower_than_built_in": times["own"] / times["built_in"]}))
+print(json.dumps(times))
 """
 
 
-def _run(code: str, cache: str) -> dict[str, float]:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+def measure(folder: Path | None, repeats: int) -> Section:
+    """Measure; each process has a new, empty home folder, and must leave it empty."""
+    compile_bytecode()
+    results, missing = [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        tiny, model = Path(scratch) / "tiny.svm", Path(scratch) / "model"
+        tiny.write_text("1 1:1 2:0.5\n-1 3:1\n1 2:2\n")
+        commands = [
+            ("maxcosine train, three lines", TINY_TRAIN_S, ["train", tiny, "--model", model]),
+            ("maxcosine --help", HELP_S, ["--help"]),
+        ]
+        try:
+            news = find(folder, "sparse/20news_train.svm.gz")
+            commands.insert(
+                0, ("maxcosine train, 20 Newsgroups", FIRST_TRAIN_S, ["train", news, "--model", model])
+            )
+        except Missing as error:
+            missing.append(f"maxcosine train, 20 Newsgroups: {error}")
+        for name, most, arguments in commands:
+            seconds = min(_run_in_new_home(maxcosine_command(*arguments)).seconds for _ in range(repeats + 1))
+            results.append(Result(name, seconds, "s", most=most))
+    first_fit = min(_run_python(FIRST_FIT) for _ in range(repeats + 1))
+    results.append(Result("first fit after the import", first_fit, "s", most=FIRST_FIT_S))
+    own = _run_python(OWN_RULE)
+    results.append(Result("compiling a user's rule", own["compile"], "s"))
+    results.append(Result("learning with it; peer: the built-in", own["own"], "s", own["builtin"]))
+    notes = [
+        "each in a new process with an empty home folder; bytecode and files are in the system's cache",
+        f"data: 20 Newsgroups as svmlight text, gzip; the best of {repeats + 1}",
+    ]
+    return Section("Start-up", notes, results, missing)
 
 
-def measure() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as cache:
-        first = _run(PROCESS, cache)
-        later = min((_run(PROCESS, cache) for _ in range(3)), key=lambda r: r["import"] + r["fit"])
-        own = _run(OWN_RULE, cache)
-    return {
-        "first_fit_s": first["import"] + first["fit"],
-        "first_fit_most_s": 8.0,
-        "later_process_s": later["import"] + later["fit"],
-        "later_process_most_s": 0.3,
-        "own_rule_compile_s": own["compile"],
-        "own_rule_compile_most_s": 1.0,
-        "own_rule_slower": own["slower_than_built_in"],
-    }
+def _run_in_new_home(command: list[str | Path]) -> Any:
+    with tempfile.TemporaryDirectory() as home:
+        found = run(command, env={"HOME": home, "XDG_CACHE_HOME": home, "MAXCOSINE_CACHE": home})
+        assert not list(Path(home).iterdir()), "a cache was written"
+    return found
+
+
+def _run_python(code: str) -> Any:
+    return json.loads(_run_in_new_home([sys.executable, "-c", code]).printed)
