@@ -86,15 +86,7 @@ class Block:
 def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Return the inputs that names stand for: files, globs, and ``-`` for standard input.
 
-    Parameters
-    ----------
-    names : sequence of str or path
-        A name that exists is a file, even if it looks like a glob.
-
-    Returns
-    -------
-    list of str
-        The files of a glob are in the order of their names.
+    The files of a glob are in the order of their names. A name that exists is a file, never a glob.
     """
     found: list[str] = []
     for name in [os.fspath(name) for name in names]:
@@ -119,17 +111,7 @@ def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 class Inputs:
-    """The inputs of a stream, and how far they have been read.
-
-    Parameters
-    ----------
-    names : str, path or sequence of those
-        Files, globs, - for standard input; plain, gzip or zstd.
-    spans : sequence of Span, optional
-        The part of each input to read; by default, all of it.
-    block_bytes : int
-        Size of a block.
-    """
+    """The inputs of a stream, and how far they have been read."""
 
     def __init__(
         self,
@@ -181,14 +163,9 @@ class Inputs:
         return self._lines_before[number]
 
     def opened(self, start: Place, open_input: Callable[[int], Any]) -> Iterator[tuple[int, Any]]:
-        """Open one input after another; give its number and the file, which is closed afterwards.
+        """Open one input after another, from a place on; give its number and the file, and close it.
 
-        Parameters
-        ----------
-        start : Place
-            Inputs before it are not opened.
-        open_input : callable
-            Opens the input of a number; returns a context manager with a `position`.
+        `open_input` opens the input of a number; it returns a context manager with a `position`.
         """
         self._finished_bytes = 0
         for number, name in enumerate(self.names):
@@ -282,15 +259,7 @@ class Inputs:
 
 
 def next_line_start(name: str, offset: int) -> int:
-    """Return where the first line of a plain file begins, at a byte or after it; else the file's end.
-
-    Parameters
-    ----------
-    name : str
-        A file that is not compressed.
-    offset : int
-        A byte of it.
-    """
+    """Return where the first line of a plain file begins, at a byte or after it; else the file's end."""
     with open_raw(name) as file:
         at = max(0, offset - 1)
         file.seek(at)

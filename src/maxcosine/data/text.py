@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -54,23 +54,22 @@ def parse(block: Block, options: ReadOptions) -> ParsedBlock:
     """Parse a block; a block of unknown format has only blank lines and comments."""
     n_bytes = block.end - block.offset
     if block.too_long:
-        keys, values = np.zeros(0, np.uint32), np.zeros(0, options.dtype)
-        no_rows = RowBatch(np.zeros(1, np.int64), keys, values, codes=np.zeros(0, np.int64))
+        no_values = np.zeros(0, options.dtype)
+        no_rows = RowBatch(np.zeros(1, np.int64), np.zeros(0, np.uint32), no_values, np.zeros(0, np.int64))
         bad = [BadLine(0, _TOO_LONG, block.text())]
         return ParsedBlock(no_rows, [], block.source, 1, n_bytes, block.is_last, bad)
     found = _parse(block, options)
     names = None if found.letters is None else Names(found.letters, found.name_starts)
     numbers = found.columns if found.columns is not None else found.ids
-    keys: Any = names if numbers is None else numbers
     batch = RowBatch(
         found.indptr,
-        keys,
+        cast(Any, names if numbers is None else numbers),
         found.values,
         found.codes,
         found.weights,
         found.squares,
         found.n_columns,
-        hashed_names=None if keys is names else names,
+        hashed_names=None if numbers is None else names,
         hashed_columns=found.name_columns,
         places=RowPlaces(found.row_lines, found.row_starts),
     )
@@ -89,28 +88,15 @@ def parse(block: Block, options: ReadOptions) -> ParsedBlock:
 
 def _parse(block: Block, options: ReadOptions) -> Any:
     """Call the parser of the format."""
-    stop_at_fault = options.on_bad == "error"
+    common: dict[str, Any] = {
+        "bits": options.bits,
+        "exact": options.exact,
+        "dtype": options.dtype,
+        "log1p": options.log1p,
+        "l2": options.l2,
+        "stop_at_fault": options.on_bad == "error",
+    }
+    where = block.buffer, block.start, block.stop
     if options.format == "vw":
-        return core.parse_vw(
-            block.buffer,
-            block.start,
-            block.stop,
-            bits=options.bits,
-            exact=options.exact,
-            dtype=options.dtype,
-            log1p=options.log1p,
-            l2=options.l2,
-            stop_at_fault=stop_at_fault,
-            keep_names=options.keep_names and not options.exact,
-        )
-    return core.parse_svmlight(
-        block.buffer,
-        block.start,
-        block.stop,
-        bits=options.bits,
-        exact=options.exact,
-        dtype=options.dtype,
-        log1p=options.log1p,
-        l2=options.l2,
-        stop_at_fault=stop_at_fault,
-    )
+        return core.parse_vw(*where, **common, keep_names=options.keep_names and not options.exact)
+    return core.parse_svmlight(*where, **common)

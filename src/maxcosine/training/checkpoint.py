@@ -21,17 +21,8 @@ class BadCheckpoint(ValueError):
 class SideFile:
     """A file that is written during training, such as predictions; it appears when the training is finished.
 
-    Beside a checkpoint there is a copy in progress, which a resumed training cuts to the length that the
-    checkpoint knows.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    checkpoint : Path or None
-        The checkpoint of the training, if it writes one.
-    role : str
-        What the file is: "predictions" or "bad_lines".
+    Until then it is beside the checkpoint, named after its role, and a resumed training cuts it to the length
+    that the checkpoint knows.
     """
 
     def __init__(self, path: Path, checkpoint: Path | None, role: str) -> None:

@@ -70,13 +70,7 @@ class Contender:
 
 @dataclass
 class Comparison:
-    """Rules side by side, over the same examples in the same order.
-
-    Parameters
-    ----------
-    contenders : sequence of Contender
-        The rules.
-    """
+    """Rules side by side, over the same examples in the same order."""
 
     contenders: Sequence[Contender]
     examples: int = 0

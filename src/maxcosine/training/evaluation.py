@@ -57,21 +57,7 @@ def open_for_model(
     bad_lines: SupportsWrite | None = None,
     **options: Any,
 ) -> Stream:
-    """Open files that are read as the data of a model were.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    provenance : dict or None
-        What it remembers of its training.
-    inputs : sequence of str
-        The files.
-    bad_lines : binary file, optional
-        Where bad lines that are skipped are written.
-    **options : dict
-        Other fields of `ReadOptions`.
-    """
+    """Open files that are read as the data of a model were; `options` are other fields of `ReadOptions`."""
     strict = "normalize" in (provenance or {}).get("options", {})
     read = ReadOptions(**read_options_of(model, provenance), strict=strict, **options)
     return Stream(inputs, read, bad_lines=bad_lines)
@@ -90,24 +76,16 @@ def read_options_of(model: Model, provenance: dict[str, Any] | None) -> dict[str
 
 @dataclass
 class Evaluation:
-    """Counts of labels and predictions.
-
-    Parameters
-    ----------
-    labels : list of str
-        The classes of the model, and then labels that it does not know.
-    confusion : array of shape (n_labels, n_classes)
-        Examples by label and by predicted class.
-    ranking : Ranking or None
-        For two classes: the scores.
-    n_bad : int
-        Bad lines that were skipped.
-    """
+    """Counts of labels and predictions."""
 
     labels: list[str]
+    """The classes of the model, and then labels that it does not know."""
     confusion: np.ndarray
+    """Examples by label and by predicted class."""
     ranking: Ranking | None
+    """For two classes: the scores."""
     n_bad: int
+    """Bad lines that were skipped."""
 
     @classmethod
     def of(cls, model: Model, stream: Stream) -> Evaluation:

@@ -37,21 +37,7 @@ class Status:
 def provenance(
     status: Status, data: list[dict[str, Any]], options: dict[str, Any], command: str, seconds: float
 ) -> dict[str, Any]:
-    """Return what a model remembers of its training.
-
-    Parameters
-    ----------
-    status : Status
-        How far the training went.
-    data : list of dict
-        The inputs, as `describe_inputs` returns them.
-    options : dict
-        How the data were read, and how the model learnt.
-    command : str
-        The command line.
-    seconds : float
-        How long it took.
-    """
+    """Return what a model remembers of its training; `data` is as `describe_inputs` returns it."""
     return {
         "command": command,
         "data": data,
@@ -74,23 +60,7 @@ def outcome(
     read_bytes: int,
     resumed_at: int = 0,
 ) -> dict[str, Any]:
-    """Return the figures of a training, for JSON.
-
-    Parameters
-    ----------
-    model : Model
-        What was learnt.
-    status : Status
-        How far the training went.
-    seconds : float
-        How long it took.
-    bad_messages : sequence of str
-        What was wrong with the first bad lines.
-    read_bytes : int
-        Bytes that were read.
-    resumed_at : int
-        Examples that an earlier run had learnt.
-    """
+    """Return the figures of a training, for JSON; an earlier run learnt `resumed_at` examples."""
     certificate = model.certificate()
     return {
         "examples": status.examples,
