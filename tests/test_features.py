@@ -44,7 +44,7 @@ def written(n, *used, names=None):
 
 def by_key(*keys):
     kind = "names" if any(isinstance(key, str) for key in keys) else "ids"
-    return Features(None, index=FeatureIndex.of(keys, kind))
+    return Features(None, index=FeatureIndex(kind, keys))
 
 
 # Columns
@@ -335,7 +335,7 @@ some_rows = st.lists(
 def test_names_are_added_up_and_transformed_before_unknown_ones_are_left_out(
     dtype, given_rows, known, grow, log1p, l2
 ):
-    index = FeatureIndex.of(known, "names")
+    index = FeatureIndex("names", known)
     items = [item for row in given_rows for item in row]
     indptr = np.cumsum([0, *map(len, given_rows)])
     values = np.array([value for _, value in items], dtype)
@@ -359,7 +359,7 @@ def test_length_counts_unknown_names_in_a_fixed_order():
     """The unknown names first, in lanes, and then the known ones: always the same bits."""
     dice = np.random.default_rng(0)
     names, values = [f"n{k}" for k in range(23)], dice.normal(size=23)
-    index = FeatureIndex.of(names[::2], "names")
+    index = FeatureIndex("names", names[::2])
     indptr = np.array([0, 23])
     _, _, found = map_names(index, indptr, *joined(names), values, grow=False, log1p=False, l2=True)
     square = core.square_norms(np.array([0, 11]), values[1::2].copy())[0]

@@ -3,9 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include <mutex>
 #include <new>
-#include <shared_mutex>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -16,33 +14,6 @@
 namespace maxcosine {
 
 namespace nb = nanobind;
-
-// The index as Python owns it. Calls that release the GIL hold the mutex: shared to look up, exclusively to grow.
-// No Python code runs while it is held, so a thread that waits for it with the GIL cannot block its holder.
-struct SharedIndex : FeatureIndex {
-  using FeatureIndex::FeatureIndex;
-  explicit SharedIndex(FeatureIndex&& index) : FeatureIndex(std::move(index)) {}
-  mutable std::shared_mutex mutex;
-};
-
-// Calls `use` with the index locked. If it throws or returns false, new features are forgotten.
-template <class Use>
-bool with_index(SharedIndex& index, bool grow, Use use) {
-  if (!grow) {
-    const std::shared_lock lock(index.mutex);
-    return use();
-  }
-  const std::unique_lock lock(index.mutex);
-  const std::size_t before = index.count();
-  try {
-    if (use()) return true;
-  } catch (...) {
-    index.truncate(before);
-    throw;
-  }
-  index.truncate(before);
-  return false;
-}
 
 [[noreturn]] inline void raise_bad_key(PyObject* key, bool named) {
   if (named && PyUnicode_Check(key))
@@ -187,13 +158,15 @@ bool read_items(PyObject* dict, FeatureIndex& index, bool grow, std::vector<std:
 // Appends slots and values of an example, without zeros and, unless the index may grow, without unknown features.
 // Returns false with a Python error set; the index and the vectors are then as they were.
 template <class T>
-bool read_dict(PyObject* example, SharedIndex& index, bool grow, std::vector<std::uint32_t>& slots,
+bool read_dict(PyObject* example, FeatureIndex& index, bool grow, std::vector<std::uint32_t>& slots,
                std::vector<T>& values) {
   const bool named = index.kind() == FeatureIndex::Kind::names;
-  const std::size_t before = slots.size();
+  const std::size_t before = slots.size(), known = index.count();
   PyObject* bad_key = nullptr;
   const auto read = [&](PyObject* dict) {
-    return with_index(index, grow, [&] { return read_items(dict, index, grow, slots, values, bad_key); });
+    if (read_items(dict, index, grow, slots, values, bad_key)) return true;
+    index.truncate(known);
+    return false;
   };
   try {
     if (PyDict_CheckExact(example) && read(example)) return true;
@@ -211,6 +184,7 @@ bool read_dict(PyObject* example, SharedIndex& index, bool grow, std::vector<std
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   }
+  index.truncate(known);
   slots.resize(before);
   values.resize(before);
   return false;

@@ -1,12 +1,10 @@
 // The Python class FeatureIndex.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string_view.h>
-#include <nanobind/stl/unique_ptr.h>
 
-#include <memory>
 #include <string>
 
+#include "arrays.hpp"
 #include "bindings.hpp"
 #include "dicts.hpp"
 
@@ -18,17 +16,6 @@ namespace {
 
 using Kind = FeatureIndex::Kind;
 using Array = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-using NumpyArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-// The vector as a NumPy array, without a copy.
-template <class T>
-[[nodiscard]] nb::object to_numpy(std::vector<T>&& values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(NumpyArray<T>(owned->data(), {owned->size()}, owner));
-}
 
 template <class T>
 [[nodiscard]] bool holds(const Array& array) {
@@ -61,32 +48,15 @@ Kind kind_of(std::string_view kind) {
   throw nb::value_error(("kind must be 'ids' or 'names', not '" + std::string(kind) + "'").c_str());
 }
 
-const char* kind_name(const SharedIndex& index) { return index.kind() == Kind::ids ? "ids" : "names"; }
+const char* kind_name(const FeatureIndex& index) { return index.kind() == Kind::ids ? "ids" : "names"; }
 
-void construct(SharedIndex* self, std::string_view kind) { new (self) SharedIndex(kind_of(kind)); }
-
-void require(const SharedIndex& index, Kind kind) {
+void require_kind(const FeatureIndex& index, Kind kind) {
   if (index.kind() != kind) throw nb::type_error((std::string("this index maps ") + kind_name(index)).c_str());
-}
-
-[[nodiscard]] std::size_t count(const SharedIndex& index) {
-  const std::shared_lock lock(index.mutex);
-  return index.count();
-}
-
-[[nodiscard]] std::size_t nbytes(const SharedIndex& index) {
-  const std::shared_lock lock(index.mutex);
-  return index.nbytes();
-}
-
-void truncate(SharedIndex& index, std::size_t n) {
-  const std::unique_lock lock(index.mutex);
-  index.truncate(n);
 }
 
 // Finds the slots of CSR rows by find(values, slots), without the GIL, and leaves out the values without a slot.
 template <class Find>
-nb::tuple map_rows(SharedIndex& index, const Array& indptr, const Array& values, bool grow, Find find) {
+nb::tuple map_rows(const Array& indptr, const Array& values, Find find) {
   const auto rows = view<std::int64_t>(indptr, "indptr", "int64");
   if (!are_offsets(rows, values.size()) || rows.front() != 0 || std::size_t(rows.back()) != values.size())
     throw nb::value_error("indptr must rise from 0 to the number of values");
@@ -96,10 +66,7 @@ nb::tuple map_rows(SharedIndex& index, const Array& indptr, const Array& values,
     std::vector<T> kept;
     {
       const nb::gil_scoped_release release;
-      with_index(index, grow, [&] {
-        find(x, std::span(slots));
-        return true;
-      });
+      find(x, std::span(slots));
       if (std::find(slots.begin(), slots.end(), NO_SLOT) != slots.end()) {
         kept_rows.assign(rows.begin(), rows.end());
         kept.resize(x.size());
@@ -121,11 +88,11 @@ nb::tuple map_rows(SharedIndex& index, const Array& indptr, const Array& values,
   });
 }
 
-nb::tuple map_ids(SharedIndex& index, const Array& indptr, const Array& ids, const Array& values, bool grow) {
-  require(index, Kind::ids);
+nb::tuple map_ids(FeatureIndex& index, const Array& indptr, const Array& ids, const Array& values, bool grow) {
+  require_kind(index, Kind::ids);
   if (ids.size() != values.size()) throw nb::value_error("ids and values must have the same length");
   const auto map = [&]<class Id>(std::span<const Id> given) {
-    return map_rows(index, indptr, values, grow, [&]<class T>(std::span<const T> x, std::span<std::uint32_t> slots) {
+    return map_rows(indptr, values, [&]<class T>(std::span<const T> x, std::span<std::uint32_t> slots) {
       index.map_ids(given, x, grow, slots);
     });
   };
@@ -133,28 +100,28 @@ nb::tuple map_ids(SharedIndex& index, const Array& indptr, const Array& ids, con
   return map(view<std::uint64_t>(ids, "ids", "uint32 or uint64"));
 }
 
-nb::tuple map_names(SharedIndex& index, const Array& indptr, const Array& letters, const Array& starts,
+nb::tuple map_names(FeatureIndex& index, const Array& indptr, const Array& letters, const Array& starts,
                     const Array& values, bool grow) {
-  require(index, Kind::names);
+  require_kind(index, Kind::names);
   const auto bytes = view<std::uint8_t>(letters, "letters", "uint8");
   const auto bounds = view<std::int64_t>(starts, "starts", "int64");
   if (!are_offsets(bounds, bytes.size()) || bounds.size() != values.size() + 1)
     throw nb::value_error("starts must rise within the letters and have one entry more than values");
   const char* text = reinterpret_cast<const char*>(bytes.data());
-  return map_rows(index, indptr, values, grow, [&]<class T>(std::span<const T> x, std::span<std::uint32_t> slots) {
+  return map_rows(indptr, values, [&]<class T>(std::span<const T> x, std::span<std::uint32_t> slots) {
     index.map_names(text, bounds, x, grow, slots);
   });
 }
 
 template <class T>
-nb::tuple read_dicts(SharedIndex& index, nb::list examples, bool grow) {
+nb::tuple read_dicts(FeatureIndex& index, nb::list examples, bool grow) {
   std::vector<std::int64_t> indptr{0};
   std::vector<std::uint32_t> slots;
   std::vector<T> values;
-  const std::size_t before = count(index);
+  const std::size_t before = index.count();
   for (nb::handle example : examples) {
     if (!read_dict(example.ptr(), index, grow, slots, values)) {
-      if (grow) truncate(index, before);
+      index.truncate(before);
       throw nb::python_error();
     }
     indptr.push_back(std::int64_t(slots.size()));
@@ -162,7 +129,7 @@ nb::tuple read_dicts(SharedIndex& index, nb::list examples, bool grow) {
   return nb::make_tuple(to_numpy(std::move(indptr)), to_numpy(std::move(slots)), to_numpy(std::move(values)));
 }
 
-nb::tuple map_dicts(SharedIndex& index, nb::list examples, nb::handle dtype, bool grow) {
+nb::tuple map_dicts(FeatureIndex& index, nb::list examples, nb::handle dtype, bool grow) {
   const auto kind = nb::cast<std::string_view>(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name"));
   if (kind == "float32") return read_dicts<float>(index, examples, grow);
   if (kind == "float64") return read_dicts<double>(index, examples, grow);
@@ -170,20 +137,17 @@ nb::tuple map_dicts(SharedIndex& index, nb::list examples, nb::handle dtype, boo
 }
 
 // Slots of ids; new ids get one.
-nb::object slots_of_ids(SharedIndex& index, nb::handle keys) {
+nb::object slots_of_ids(FeatureIndex& index, nb::handle keys) {
   const nb::object numpy = nb::module_::import_("numpy");
   const auto array = nb::cast<Array>(numpy.attr("ascontiguousarray")(keys, "uint64"));
   const auto ids = view<std::uint64_t>(array, "keys", "whole numbers");
   std::vector<std::int64_t> slots(ids.size());
-  with_index(index, true, [&] {
-    for (std::size_t k = 0; k < ids.size(); ++k) slots[k] = index.slot_of_id(ids[k], true);
-    return true;
-  });
+  for (std::size_t k = 0; k < ids.size(); ++k) slots[k] = index.slot_of_id(ids[k], true);
   return to_numpy(std::move(slots));
 }
 
 // Slots of names; new names get one.
-nb::object slots_of_names(SharedIndex& index, nb::handle keys) {
+nb::object slots_of_names(FeatureIndex& index, nb::handle keys) {
   const nb::list names(keys);
   std::vector<std::string_view> texts;
   for (nb::handle name : names) {
@@ -196,84 +160,45 @@ nb::object slots_of_names(SharedIndex& index, nb::handle keys) {
     texts.emplace_back(text, std::size_t(size));
   }
   std::vector<std::int64_t> slots(texts.size());
-  with_index(index, true, [&] {
-    for (std::size_t k = 0; k < texts.size(); ++k) slots[k] = index.slot_of_name(texts[k], true);
-    return true;
-  });
+  for (std::size_t k = 0; k < texts.size(); ++k) slots[k] = index.slot_of_name(texts[k], true);
   return to_numpy(std::move(slots));
 }
 
-nb::object slots_of(SharedIndex& index, nb::handle keys) {
+nb::object slots_of(FeatureIndex& index, nb::handle keys) {
   return index.kind() == Kind::ids ? slots_of_ids(index, keys) : slots_of_names(index, keys);
 }
 
 // The letters of all names, one after another, and where each name starts; the last entry is where the last ends.
-nb::tuple letters(const SharedIndex& index) {
-  require(index, Kind::names);
+nb::tuple letters(const FeatureIndex& index) {
+  require_kind(index, Kind::names);
   std::vector<std::uint8_t> joined;
   std::vector<std::int64_t> starts{0};
-  {
-    const std::shared_lock lock(index.mutex);
-    index.each_name([&](std::string_view name) {
-      joined.insert(joined.end(), name.begin(), name.end());
-      starts.push_back(std::int64_t(joined.size()));
-    });
-  }
+  index.each_name([&](std::string_view name) {
+    joined.insert(joined.end(), name.begin(), name.end());
+    starts.push_back(std::int64_t(joined.size()));
+  });
   return nb::make_tuple(to_numpy(std::move(joined)), to_numpy(std::move(starts)));
 }
 
-[[nodiscard]] FeatureIndex copy(const SharedIndex& index) {
-  const std::shared_lock lock(index.mutex);
-  return index;
-}
-
-nb::object keys(const SharedIndex& index) {
-  if (index.kind() == Kind::ids) {
-    std::shared_lock lock(index.mutex);
-    std::vector<std::uint64_t> ids(index.ids().begin(), index.ids().end());
-    lock.unlock();
-    return to_numpy(std::move(ids));
-  }
+nb::object keys(const FeatureIndex& index) {
+  if (index.kind() == Kind::ids) return to_numpy(std::vector<std::uint64_t>(index.ids().begin(), index.ids().end()));
   nb::list names;
-  copy(index).each_name([&](std::string_view name) { names.append(nb::str(name.data(), name.size())); });
+  index.each_name([&](std::string_view name) { names.append(nb::str(name.data(), name.size())); });
   const nb::object array = nb::module_::import_("numpy").attr("empty")(nb::len(names), "object");
   array[nb::slice(nb::none(), nb::none(), nb::none())] = names;
   return array;
 }
 
-nb::tuple get_state(const SharedIndex& index) {
-  return nb::make_tuple(kind_name(index), index.kind() == Kind::ids ? keys(index) : nb::object(letters(index)));
-}
-
-FeatureIndex from_state(nb::tuple state) {
-  FeatureIndex index(kind_of(nb::cast<std::string_view>(state[0])));
-  std::size_t n = 0;
-  if (index.kind() == Kind::ids) {
-    const auto array = nb::cast<Array>(state[1]);
-    for (std::uint64_t id : view<std::uint64_t>(array, "ids", "uint64")) index.slot_of_id(id, true);
-    n = array.size();
-  } else {
-    const auto letters = nb::cast<Array>(state[1][0]), starts = nb::cast<Array>(state[1][1]);
-    const auto bytes = view<std::uint8_t>(letters, "letters", "uint8");
-    const auto bounds = view<std::int64_t>(starts, "starts", "int64");
-    if (!are_offsets(bounds, bytes.size())) throw nb::value_error("the pickled names are damaged");
-    const char* text = reinterpret_cast<const char*>(bytes.data());
-    n = bounds.size() - 1;
-    for (std::size_t k = 0; k < n; ++k)
-      index.slot_of_name({text + bounds[k], std::size_t(bounds[k + 1] - bounds[k])}, true);
-  }
-  if (index.count() != n) throw nb::value_error("the pickled features are damaged: one of them occurs twice");
-  return index;
-}
-
 constexpr const char* DOCUMENTATION = R"(Slots 0, 1, 2, ... for ids or names in the order of their first appearance.
 
-It grows with the features seen, never with the largest id. Threads may look up while another one grows it.
+It grows with the features seen, never with the largest id.
 
 Parameters
 ----------
 kind : {"ids", "names"}
     Whole numbers from 0 to 2^64 - 1, or str.
+keys : sequence
+    The first keys, which get the slots 0, 1, 2, ...
 
 Attributes
 ----------
@@ -302,27 +227,25 @@ Examples
 
 void bind_index(nb::module_& m) {
   m.attr("MAX_FEATURES") = MAX_FEATURES;
-  nb::class_<SharedIndex> index(m, "FeatureIndex", DOCUMENTATION);
+  nb::class_<FeatureIndex> index(m, "FeatureIndex", DOCUMENTATION);
   index.attr("__module__") = "maxcosine.core";  // so that a pickle loads on any processor
-  index.def("__init__", &construct, "kind"_a)
-      .def_static(
-          "of",
-          [](nb::handle keys, std::string_view kind) {
-            auto index = std::make_unique<SharedIndex>(kind_of(kind));
-            slots_of(*index, keys);
-            return index;
+  index
+      .def(
+          "__init__",
+          [](FeatureIndex* self, std::string_view kind, nb::handle keys) {
+            new (self) FeatureIndex(kind_of(kind));
+            slots_of(*self, keys);
           },
-          "keys"_a, "kind"_a, "Return an index in which the k-th of these different keys has slot k.")
+          "kind"_a, "keys"_a = nb::make_tuple())
       .def_prop_ro("kind", &kind_name)
-      .def_prop_ro("named", [](const SharedIndex& self) { return self.kind() == Kind::names; })
-      .def_prop_ro("nbytes", &nbytes)
-      .def("__len__", &count)
+      .def_prop_ro("named", [](const FeatureIndex& self) { return self.kind() == Kind::names; })
+      .def_prop_ro("nbytes", &FeatureIndex::nbytes)
+      .def("__len__", &FeatureIndex::count)
       .def("keys", &keys, "Return the keys in the order of their slots: uint64, or str objects.")
       .def("letters", &letters, "Return the UTF-8 letters of all names, and where each name begins.")
       .def(
-          "copy", [](const SharedIndex& self) { return std::make_unique<SharedIndex>(copy(self)); },
-          "Return a copy that can grow on its own.")
-      .def("truncate", &truncate, "count"_a, "Forget all features but the first ones.")
+          "copy", [](const FeatureIndex& self) { return FeatureIndex(self); }, "Return a copy that can grow on its own.")
+      .def("truncate", &FeatureIndex::truncate, "count"_a, "Forget all features but the first ones.")
       .def("slots_of", &slots_of, "keys"_a, "Return the slots of these keys; new keys get one.")
       .def("map_ids", &map_ids, "indptr"_a, "ids"_a, "values"_a, nb::kw_only(), "grow"_a,
            "Return CSR arrays with slots for ids, without zeros and, unless it may grow, without unknown ids.")
@@ -330,8 +253,10 @@ void bind_index(nb::module_& m) {
            "Return CSR arrays with slots for names, as map_ids does; a slot may occur twice in a row.")
       .def("map_dicts", &map_dicts, "examples"_a, "dtype"_a, nb::kw_only(), "grow"_a,
            "Return CSR arrays with slots for dicts of feature to value; a refused one leaves the index unchanged.")
-      .def("__getstate__", &get_state)
-      .def("__setstate__", [](SharedIndex& self, nb::tuple state) { new (&self) SharedIndex(from_state(state)); });
+      .def("__reduce__",
+           [](nb::handle self) {
+             return nb::make_tuple(self.type(), nb::make_tuple(self.attr("kind"), self.attr("keys")()));
+           });
 }
 
 }  // namespace maxcosine

@@ -14,6 +14,7 @@
 
 #include "../score.hpp"
 #include "../sweep.hpp"
+#include "arrays.hpp"
 #include "bindings.hpp"
 #include "dicts.hpp"
 #include "rules.hpp"
@@ -33,10 +34,6 @@ using AnyMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // Values of examples are only read, and may be in memory that cannot be written, such as a mapped file.
 using ReadOnlyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ReadOnlyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void require(bool holds, const char* what) {
-  if (!holds) throw nb::value_error(what);
-}
 
 template <class T, class Array>
 [[nodiscard]] T* data_of(const Array& array, const char* what) {
@@ -136,7 +133,7 @@ class Engine {
 
   // Learns from one dict, whose features get slots of the index. Whatever is refused leaves the index as it was.
   // Returns what ended it, and the head at fault or, for NO_ROOM, how many features need weights.
-  std::tuple<int, std::size_t> learn_dict(SharedIndex& index, nb::dict x, std::int64_t code, double weight) {
+  std::tuple<int, std::size_t> learn_dict(FeatureIndex& index, nb::dict x, std::int64_t code, double weight) {
     require(code >= 0 && std::size_t(code) < n_classes_, "a class code is out of range");
     return std::visit(
         [&]<class T>(const Heads<T>& heads) -> std::tuple<int, std::size_t> {
@@ -192,7 +189,7 @@ class Engine {
   }
 
   // Scores of one dict, one a column; features that the index does not know count nothing.
-  std::vector<double> score_dict(SharedIndex& index, nb::dict x, bool as_points, std::size_t n_columns) {
+  std::vector<double> score_dict(FeatureIndex& index, nb::dict x, bool as_points, std::size_t n_columns) {
     return std::visit(
         [&]<class T>(const Heads<T>& heads) {
           require(n_columns <= heads.width, "there are more scores than columns");

@@ -19,11 +19,11 @@
 #include "../canonicalize.hpp"
 #include "../text/svmlight.hpp"
 #include "../text/vw.hpp"
+#include "arrays.hpp"
 #include "bindings.hpp"
 
 namespace maxcosine {
 
-namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
@@ -53,16 +53,6 @@ class BufferView {
  private:
   Py_buffer view_;
 };
-
-// The buffer as a NumPy array, without a copy.
-template <class T>
-[[nodiscard]] nb::object to_numpy(Buffer<T>&& values) {
-  using Item = std::conditional_t<std::is_same_v<T, char>, std::uint8_t, T>;
-  auto* owned = new Buffer<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Buffer<T>*>(p); });
-  auto* data = reinterpret_cast<Item*>(owned->data());
-  return nb::cast(nb::ndarray<nb::numpy, Item, nb::ndim<1>>(data, {owned->size()}, owner));
-}
 
 struct PyParsedBlock {
   nb::object indptr, columns = nb::none(), ids = nb::none(), letters = nb::none(), name_starts = nb::none(),

@@ -105,7 +105,7 @@ class Features:
 
     def make_sparse(self, columns: np.ndarray) -> None:
         """Give slots to these columns only, in this order."""
-        self.index = FeatureIndex.of(columns, "ids")
+        self.index = FeatureIndex("ids", columns)
 
     def restore(self, index: FeatureIndex | None, n_slots: int) -> None:
         """Go back to an earlier index and the number of slots that it had."""

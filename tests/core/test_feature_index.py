@@ -5,7 +5,6 @@ import copy
 import itertools
 import pickle
 import re
-import threading
 from fractions import Fraction
 
 import numpy as np
@@ -181,7 +180,7 @@ def test_zeros_get_no_slot(kind):
 
 
 def test_keys_are_unsigned_numbers_or_strings():
-    ids, names = FeatureIndex.of([LARGEST_ID, 0], "ids"), FeatureIndex.of(["", "日本\0"], "names")
+    ids, names = FeatureIndex("ids", [LARGEST_ID, 0]), FeatureIndex("names", ["", "日本\0"])
     assert (ids.named, names.named) == (False, True)
     assert ids.keys().dtype == np.uint64
     assert ids.keys().tolist() == [LARGEST_ID, 0]
@@ -193,7 +192,7 @@ def test_keys_are_unsigned_numbers_or_strings():
 @each_kind
 def test_slots_of_finds_or_adds_keys(kind):
     keys = ["b", "a", "c"] if kind == "names" else [7, 3, LARGEST_ID]
-    index = FeatureIndex.of(keys[:2], kind)
+    index = FeatureIndex(kind, keys[:2])
     found = index.slots_of(iter(keys[::-1]) if kind == "names" else keys[::-1])
     assert (found.dtype, found.tolist()) == (np.int64, [2, 1, 0])
     assert index.slots_of([]).tolist() == []
@@ -202,7 +201,7 @@ def test_slots_of_finds_or_adds_keys(kind):
 
 def test_letters_of_one_index_can_be_looked_up_in_another():
     names = ["a" * n + "日" * (n % 3) for n in [5, 0, 8, 16, 17, 3, 7, 1, 40]]
-    index, other = FeatureIndex.of(names, "names"), FeatureIndex.of(names[::-2], "names")
+    index, other = FeatureIndex("names", names), FeatureIndex("names", names[::-2])
     letters, starts = index.letters()
     assert letters.tobytes() == "".join(names).encode()
     indptr, slots, _ = other.map_names(np.arange(10), letters, starts, np.ones(9, np.float32), grow=False)
@@ -269,7 +268,7 @@ def test_many_names():
 def test_names_that_differ_in_one_byte_are_different():
     names = ["x" * size for size in range(40)]
     names += [f"{'x' * at}y{'x' * (size - at - 1)}" for size in range(1, 40) for at in range(size)]
-    index = FeatureIndex.of(names, "names")
+    index = FeatureIndex("names", names)
     assert look_up(index, names) == list(range(len(names)))
     assert look_up(index, [name + "\0" for name in names]) == [None] * len(names)
 
@@ -284,30 +283,6 @@ def test_memory_of_a_feature_is_bounded_at_any_size(kind):
             index.slots_of(np.arange(len(index), size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
         assert index.nbytes <= MAX_BYTES * size
         size += max(100, size // 20)
-
-
-@each_kind
-def test_threads_may_look_up_while_one_grows_the_index(kind):
-    index = FeatureIndex(kind)
-    keys = [f"name {k}" for k in range(20_000)] if kind == "names" else range(20_000)
-    stream, wrong = [dict.fromkeys(keys[k : k + 100], 1.0) for k in range(0, len(keys), 100)], []
-
-    def read():
-        for x in stream:
-            row = map_rows(index, [x], grow=False)[0]
-            # An example is known as a whole or not at all, and its slots are consecutive.
-            if len(row) not in (0, 100) or [slot % 100 for slot, _ in row] != list(range(len(row))):
-                wrong.append(row)
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for x in stream:
-        map_rows(index, [x], grow=True)
-    for reader in readers:
-        reader.join()
-    assert wrong == []
-    assert index.keys().tolist() == list(keys)
 
 
 # What is refused
@@ -325,7 +300,7 @@ def check_refused(kind, key, value, message):
     items = list(NEW[kind].items())
     for position in range(len(items) + 1):
         x = dict([*items[:position], (key, value), *items[position:]])
-        index = FeatureIndex.of(GOOD[kind], kind) if kind == "names" else FeatureIndex.of([*GOOD[kind]], kind)
+        index = FeatureIndex(kind, [*GOOD[kind]])
         for grow in (True, False):
             with pytest.raises(TypeError, match=message):
                 index.map_dicts([NEW[kind], x], np.float32, grow=grow)
@@ -422,13 +397,6 @@ def test_strings_and_mappings_of_any_type():
             ),
             ValueError,
             "starts must rise within the letters",
-        ),
-        (
-            lambda ids, names: FeatureIndex.__new__(FeatureIndex).__setstate__(
-                ("names", (np.ones(1, np.uint8), np.array([0, 9])))
-            ),
-            ValueError,
-            "damaged",
         ),
     ],
 )

@@ -176,7 +176,7 @@ def test_unknown_names_count_in_the_length(tmp_path):
     path = write(tmp_path, b"1 |a x:3 y:2 y:2\n", "data.vw")
     stream = open_stream(path, exact=True, normalize="l2", dtype="float64")
     (batch,) = stream.batches()
-    index = FeatureIndex.of(["z", "a^x"], "names")
+    index = FeatureIndex("names", ["z", "a^x"])
     _, slots, values = slots_of(batch, index, stream.options, grow=False)
     assert (slots.tolist(), values.tolist()) == ([1], [pytest.approx(0.6)])
     assert len(index) == 2
