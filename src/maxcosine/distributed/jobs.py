@@ -44,7 +44,7 @@ class Tally:
     bad : int
         Lines or rows that were skipped.
     first_bad : tuple of str
-        Messages about the first of them: where each is, and what is wrong with it.
+        Messages about the first of them, with their places and faults.
     """
 
     examples: int = 0

@@ -79,8 +79,10 @@ def test_error_without_java_says_what_to_install(monkeypatch):
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    with pytest.raises(JavaMissing, match=r"none in JAVA_HOME=/nowhere; install Java 17 or newer"):
+    with pytest.raises(
+        JavaMissing, match=r"no Java was found in JAVA_HOME=/nowhere; install Java 17 or newer"
+    ):
         session()
     monkeypatch.delenv("JAVA_HOME")
-    with pytest.raises(JavaMissing, match="none on the PATH, and JAVA_HOME is not set"):
+    with pytest.raises(JavaMissing, match="no Java was found on the PATH, and JAVA_HOME is not set"):
         session()

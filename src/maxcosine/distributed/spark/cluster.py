@@ -58,7 +58,7 @@ def _check_java() -> None:
     if shutil.which(os.path.join(home, "bin", "java") if home else "java") is None:
         place = f"in JAVA_HOME={home}" if home else "on the PATH, and JAVA_HOME is not set"
         raise JavaMissing(
-            f"Spark needs Java, but there is none {place}; install Java 17 or newer, for example with: "
+            f"Spark needs Java, but no Java was found {place}; install Java 17 or newer, for example with: "
             "sudo apt-get install openjdk-17-jre-headless"
         )
 
