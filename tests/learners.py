@@ -70,10 +70,10 @@ PAIRWISE_SETTINGS = [
 ]
 
 
-@maxcosine.rule
+@maxcosine.rule(params={"limit": 40.0})
 def breaks_late(margin, sq_w, sq_x, coef_sum, state, params):
-    """A rule that asks for a negative step once Lambda is above 40."""
-    return 1.0, (1.0 if coef_sum < 40.0 else -1.0), state
+    """A user's rule that asks for a negative step once Lambda has reached the limit."""
+    return 1.0, (1.0 if coef_sum < params.limit else -1.0), state
 
 
 def named(rule, **params):

@@ -5,17 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from maxcosine import RULES, OnlineClassifier, rule
+from maxcosine import RULES, OnlineClassifier
 from tests.contract.streams import stream
+from tests.engine.own_rule import rescaling
 
 TOLERANCE = {"float32": 1e-4, "float64": 1e-11}
-
-
-@rule(params={"keep": 0.5, "always": 1.0})
-def rescaling(margin, sq_w, sq_x, coef_sum, state, params):
-    """Multiply w by a constant in every round, up to a point; learn in every round, or from mistakes only."""
-    keep = params.keep if sq_w < 1e6 else 1e-3
-    return keep, (1.0 / sq_x if params.always > 0.0 or margin <= 0.0 else 0.0), state
 
 
 def learner(name, params, fit_intercept, **options):
@@ -45,13 +39,13 @@ def test_average_is_the_mean_of_the_hypotheses(name):
 @pytest.mark.parametrize("keep", [0.5, 2.0], ids=["halving", "doubling"])
 def test_average_survives_rescaling(keep):
     for dtype, always in itertools.product(("float32", "float64"), (0.0, 1.0)):
-        X, codes = stream(200, 4, dtype=dtype, noise=0.5)
+        X, codes = stream(120, 4, dtype=dtype, noise=0.5)
         assert_average_is_explicit_mean(rescaling, X, codes, {"keep": keep, "always": always})
 
 
 def test_average_survives_the_decay_of_norma():
     for dtype, decay in itertools.product(("float32", "float64"), (0.001, 0.1, 0.9)):
-        X, codes = stream(200, 4, dtype=dtype)
+        X, codes = stream(120, 4, dtype=dtype)
         assert_average_is_explicit_mean("norma", X, codes, {"eta": 1.0, "lambda_reg": decay})
 
 

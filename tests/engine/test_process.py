@@ -9,18 +9,20 @@ from maxcosine import OnlineClassifier
 from tests.contract.streams import stream
 from tests.engine.processes import run_python
 
-IMPORTED = "import json, sys, maxcosine; {}; print(json.dumps(list(sys.modules)))"
-LEARN = "maxcosine.OnlineClassifier('mcp').fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])"
+PROGRAM = """
+import json, sys, maxcosine
+maxcosine.RULES["mcp"]
+imported = list(sys.modules)
+maxcosine.OnlineClassifier("mcp").fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+print(json.dumps([imported, list(sys.modules)]))
+"""
 
 
-def test_import_is_light():
-    imported = run_python("-c", IMPORTED.format("maxcosine.RULES"))
+def test_import_is_light_and_learning_needs_no_numba():
+    imported, needed = run_python("-c", PROGRAM)
     for heavy in ("sklearn", "scipy", "pandas", "pyarrow", "sympy", "numba"):
         assert heavy not in imported
-
-
-def test_learning_needs_no_numba():
-    assert "numba" not in run_python("-c", IMPORTED.format(LEARN))
+    assert "numba" not in needed
 
 
 def test_other_threads_run_while_the_engine_learns():

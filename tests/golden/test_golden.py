@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from maxcosine import core
 from tests.golden.cases import RULES, STORAGES
 from tests.golden.compare import differences
 
@@ -18,7 +19,6 @@ def test_rule_learns_the_recorded_bits(rule, storage):
 
 
 def test_baseline_instruction_set_gives_the_recorded_bits():
-    core = pytest.importorskip("maxcosine.core", exc_type=ImportError)
     if core.LEVEL != "v3":
         pytest.skip(f"this process has compared the only instruction set here, {core.LEVEL}")
     compared = subprocess.run(
