@@ -79,8 +79,8 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Any:
         name, params = "OnlineClassifier", _params_of(loaded.model)
     else:
         name = checker.choice(loaded.estimator, "class", list(classes))
-        said = checker.get(loaded.estimator, "params", dict)
-        params = {key: _from_json(checker, value, rules) for key, value in said.items()}
+        entry = checker.get(loaded.estimator, "params", dict)
+        params = {key: _from_json(checker, value, rules) for key, value in entry.items()}
     estimator = classes[name]()
     unknown = sorted(set(params) - set(estimator.get_params(deep=False)))
     if unknown:

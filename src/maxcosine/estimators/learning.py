@@ -118,29 +118,9 @@ def learn_rows(
 ) -> Predictions | None:
     """Learn from rows that were checked; everything else is checked before the model changes.
 
-    Parameters
-    ----------
-    estimator : OnlineBase
-        The classifier.
-    model : Model or None
-        What it has learnt so far.
-    features : Features
-        The features of the model, or of the model to come.
-    to_slots : callable
-        Returns the rows over the slots of some features, which may grow.
-    y : array
-        The labels.
-    classes : array-like or None
-        The classes that the caller named.
-    sample_weight : array-like or None
-        The weights of the rows.
-    predict : bool
-        Whether to return predictions.
-
-    Returns
-    -------
-    tuple of arrays or None
-        If `predict`, the codes of the rows and the codes predicted before the rows were learnt.
+    `features` are those of the model, or of the model to come. `to_slots` returns the rows over their slots,
+    and may add features. If `predict`, return the codes of the rows, and the codes predicted before the rows
+    were learnt.
     """
     refuse_balanced(estimator)
     named = None if classes is None else named_classes(classes)
@@ -157,11 +137,9 @@ def learn_rows(
     rows = to_slots(features)
     is_new = model is None
     if model is None:
-        # Classes that were not named begin with their first row, except those that a model starts with.
-        first = labels if named is not None else labels[: 1 if estimator.multiclass == "joint" else 2]
-        model = new_model(estimator, np.sort(first), features, rows.dtype, closed=named is not None)
-        labels = labels[len(first) :]
+        model, labels = _start_model(estimator, labels, features, rows.dtype, named=named is not None)
     if len(labels):
+        # A class that was not named begins with its first row.
         model.add_classes(labels, waiting=named is None)
     model.closed = model.closed or named is not None
     codes = known_codes(y, model.classes)
@@ -174,6 +152,15 @@ def learn_rows(
     # learn_one has to check the parameters again: those of the rule may have changed.
     estimator.__dict__.pop("_prepared_for", None)
     return None if predicted is None else (codes, predicted)
+
+
+def _start_model(
+    estimator: OnlineBase, labels: np.ndarray, features: Features, dtype: np.dtype, *, named: bool
+) -> tuple[Model, np.ndarray]:
+    """Return a model of the classes that begin at once, and the classes that are still to be added."""
+    n_first = len(labels) if named else 1 if estimator.multiclass == "joint" else 2
+    model = new_model(estimator, np.sort(labels[:n_first]), features, dtype, closed=named)
+    return model, labels[n_first:]
 
 
 def learn_passes(

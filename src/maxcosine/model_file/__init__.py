@@ -156,10 +156,10 @@ def from_bytes(content: bytes, *, rules: Sequence[Rule] = ()) -> Loaded:
 
 def _load(path: str | os.PathLike[str], title: str, rules: Sequence[Rule]) -> Loaded:
     with open_tensors(path, title) as file:
-        described = file.description()
-        model = read_model(file, described, rules)
+        description = file.description()
+        model = read_model(file, description, rules)
         provenance, estimator, more = (
-            file.get(described, name, dict, type(None)) for name in ("provenance", "estimator", "more")
+            file.get(description, name, dict, type(None)) for name in ("provenance", "estimator", "more")
         )
         own = sorted(name for name in file.untaken if name.startswith(MORE))
         tensors = {name.removeprefix(MORE): file.take(name) for name in own}

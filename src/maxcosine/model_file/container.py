@@ -40,7 +40,7 @@ class BadModelFile(ValueError):
     """A file that holds no model, or a damaged one, or one that this version cannot read."""
 
 
-def to_json(described: Mapping[str, Any]) -> str:
+def to_json(description: Mapping[str, Any]) -> str:
     """Return the JSON of a dict, whose scalars may be NumPy's."""
 
     def plain(value: Any) -> Any:
@@ -50,7 +50,7 @@ def to_json(described: Mapping[str, Any]) -> str:
 
     try:
         # ASCII only: the names of files may contain surrogates, which UTF-8 cannot encode.
-        text = json.dumps(described, default=plain, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(description, default=plain, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise ValueError(f"cannot store the metadata as JSON: {error}; give finite, plain values") from None
     if len(text) > MAX_DESCRIPTION:
@@ -156,15 +156,15 @@ class TensorFile(Checker):
             raise self.bad("a safetensors file, but not a model of maxcosine", "give a file of maxcosine")
         text = metadata[DESCRIPTION]
         try:
-            described = json.loads(text)
+            description = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise self.bad(f"the metadata are not JSON ({error})") from None
-        if type(described) is not dict:
-            raise self.bad(f"the metadata are {short(described)} and not a JSON object")
-        number = self.get(described, "format", int)
+        if type(description) is not dict:
+            raise self.bad(f"the metadata are {short(description)} and not a JSON object")
+        number = self.get(description, "format", int)
         if number > FORMAT:
             raise self.bad(
-                f"written by a newer version, {short(described.get('written_by'))}, in format {number}, but "
+                f"written by a newer version, {short(description.get('written_by'))}, in format {number}; "
                 f"this version, {__version__}, reads formats up to {FORMAT}",
                 "upgrade maxcosine",
             )
@@ -172,7 +172,7 @@ class TensorFile(Checker):
             raise self.bad(f"the format is {number}, but formats begin at 1")
         if metadata.get(CHECKSUM) != _checksum(self.digest(), text):
             raise self.bad("damaged: the content does not match its checksum")
-        return described
+        return description
 
     def digest(self) -> str:
         """Return the SHA-256 of all tensors."""

@@ -23,15 +23,15 @@ from maxcosine.rules.rule import Rule
 FEATURE_KINDS = ("columns", "sparse columns", "ids", "names")
 
 
-def read_model(file: TensorFile, described: dict[str, Any], rules: Sequence[Rule]) -> Model:
+def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Rule]) -> Model:
     """Read the model of a file, given its JSON and the caller's own rules."""
-    rule = _rule(file, described, rules)
-    classes = _classes(file, described)
-    features = _features(file, described)
+    rule = _rule(file, description, rules)
+    classes = _classes(file, description)
+    features = _features(file, description)
     average, fit_intercept, closed = (
-        file.get(described, name, bool) for name in ("average", "fit_intercept", "closed")
+        file.get(description, name, bool) for name in ("average", "fit_intercept", "closed")
     )
-    multiclass = file.choice(described, "multiclass", MULTICLASS)
+    multiclass = file.choice(description, "multiclass", MULTICLASS)
     joint = multiclass == "joint"
     n_heads = 1 if joint or len(classes) <= 2 else len(classes)
     weights = _weights(file, features, len(classes) if joint else n_heads, average=average)
@@ -62,7 +62,7 @@ def read_model(file: TensorFile, described: dict[str, Any], rules: Sequence[Rule
     arrays.table[:] = table
     arrays.state[:, : len(rule.state)] = state
     arrays.class_seen[: len(classes)] = class_seen
-    model.merge = _merge(file, described)
+    model.merge = _merge(file, description)
     return model
 
 
@@ -93,11 +93,11 @@ def _table(file: TensorFile, n_heads: int, n_rows: int) -> np.ndarray:
     return table
 
 
-def _rule(file: TensorFile, described: dict[str, Any], rules: Sequence[Rule]) -> Rule:
-    said = file.get(described, "rule", dict)
-    rule = find_rule(file, file.get(said, "name", str), file.get(said, "own", bool), rules)
+def _rule(file: TensorFile, description: dict[str, Any], rules: Sequence[Rule]) -> Rule:
+    entry = file.get(description, "rule", dict)
+    rule = find_rule(file, file.get(entry, "name", str), file.get(entry, "own", bool), rules)
     for what in ("params", "state"):
-        there, here = file.get(said, what, list), list(getattr(rule, what))
+        there, here = file.get(entry, what, list), list(getattr(rule, what))
         if there != here:
             raise file.bad(
                 f"its rule {rule.name!r} has the {what} {short(there)}, but the rule here has {here}",
@@ -130,8 +130,8 @@ def _params(file: TensorFile, rule: Rule) -> Any:
         raise file.bad(str(error)) from None
 
 
-def _classes(file: TensorFile, described: dict[str, Any]) -> np.ndarray:
-    name: str = file.get(file.get(described, "classes", dict), "dtype", str)
+def _classes(file: TensorFile, description: dict[str, Any]) -> np.ndarray:
+    name: str = file.get(file.get(description, "classes", dict), "dtype", str)
     if re.fullmatch(r"[<>|](U\d+|O)", name):
         classes = np.array(_texts(file, "classes"), object if name[1] == "O" else np.str_)
     elif re.fullmatch(r"\|[biu]1|[<>]([iuf][248])", name):
@@ -144,17 +144,17 @@ def _classes(file: TensorFile, described: dict[str, Any]) -> np.ndarray:
     return classes
 
 
-def _features(file: TensorFile, described: dict[str, Any]) -> Features:
-    said = file.get(described, "features", dict)
-    kind = file.choice(said, "kind", FEATURE_KINDS)
-    n_columns: int | None = file.get(said, "columns", type(None) if kind in ("ids", "names") else int)
+def _features(file: TensorFile, description: dict[str, Any]) -> Features:
+    entry = file.get(description, "features", dict)
+    kind = file.choice(entry, "kind", FEATURE_KINDS)
+    n_columns: int | None = file.get(entry, "columns", type(None) if kind in ("ids", "names") else int)
     if n_columns is not None and not 0 <= n_columns < 2**63:
         raise file.bad(f"the metadata have columns={short(n_columns)}")
     index = None if kind == "columns" else _index(file, "names" if kind == "names" else "ids")
     if index is not None and n_columns is not None and (index.keys() >= np.uint64(n_columns)).any():
         raise file.bad(f"the tensor 'ids' has columns outside the {n_columns:,} columns")
     features = Features(n_columns, _column_names(file, n_columns), index)
-    features.bits = file.get(said, "bits", int, type(None))
+    features.bits = file.get(entry, "bits", int, type(None))
     if features.bits is not None and not (0 <= features.bits < 63 and n_columns == 2**features.bits):
         raise file.bad(f"the metadata have bits={short(features.bits)} and columns={n_columns}")
     if "kept.columns" in file.untaken:
@@ -200,11 +200,11 @@ def _kept_names(file: TensorFile, n_columns: int | None) -> dict[int, str]:
     return dict(zip(columns.tolist(), names, strict=True))
 
 
-def _merge(file: TensorFile, described: dict[str, Any]) -> Merge | None:
-    said = file.get(described, "merge", dict, type(None))
-    if said is None:
+def _merge(file: TensorFile, description: dict[str, Any]) -> Merge | None:
+    entry = file.get(description, "merge", dict, type(None))
+    if entry is None:
         return None
-    how, models = file.choice(said, "how", HOW), file.get(said, "models", int)
+    how, models = file.choice(entry, "how", HOW), file.get(entry, "models", int)
     certified, mean = (file.take(f"merge.{name}", np.float64) for name in HOW)
     good = certified.shape == mean.shape and certified.ndim <= 1
     if models < 1 or not good or not ((certified >= 0.0) & (mean >= 0.0)).all():
