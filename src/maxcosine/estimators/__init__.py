@@ -4,15 +4,17 @@ from maxcosine.estimators.base import OnlineBase
 from maxcosine.estimators.labels import SortedLabelsWarning
 from maxcosine.estimators.named import (
     AggressiveROMMAClassifier,
+    ALMAClassifier,
     CMCPClassifier,
     MCPClassifier,
     MCPExactClassifier,
     NAROMMAClassifier,
+    NORMAClassifier,
+    PAClassifier,
     PerceptronClassifier,
     ROMMAClassifier,
 )
 from maxcosine.estimators.online import OnlineClassifier
-from maxcosine.estimators.tunable import ALMAClassifier, NORMAClassifier, PAClassifier
 
 __all__ = [
     "ALMAClassifier",

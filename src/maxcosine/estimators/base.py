@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,7 +31,9 @@ from maxcosine.features import Features
 from maxcosine.rules.rule import Rule
 
 
+# A dataclass writes the constructor that scikit-learn wants: every parameter is stored under its name.
 @documented
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
     """Base class of all classifiers.
 
@@ -52,35 +55,20 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
     True
     """
 
+    average: bool = False
+    fit_intercept: bool = True
+    multiclass: str = "ovr"
+    passes: int = 1
+    shuffle: bool = False
+    random_state: Any = None
+    class_weight: Any = None
+    grow_features: bool = False
+    dtype: str | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
     # The checks of parameters that a subclass adds.
     _checks: ClassVar[Mapping[str, Check]] = {}
-
-    def __init__(
-        self,
-        *,
-        average: bool = False,
-        fit_intercept: bool = True,
-        multiclass: str = "ovr",
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-        class_weight: Any = None,
-        grow_features: bool = False,
-        dtype: str | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.multiclass = multiclass
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.grow_features = grow_features
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         """Return the rule and the parameters that the user gave it."""

@@ -1,11 +1,15 @@
-"""One class for each built-in rule without parameters."""
+"""One class for each built-in rule; the variants of PA share one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from maxcosine.estimators.base import OnlineBase
 from maxcosine.estimators.documentation import documented
+from maxcosine.estimators.parameters import BOOL, Check, one_of, rule_checks, within
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
 
@@ -13,7 +17,7 @@ from maxcosine.rules.rule import Rule
 class NamedClassifier(OnlineBase):
     """Base class of the classifiers that learn by one built-in rule."""
 
-    rule_name: str
+    rule_name: ClassVar[str]
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         rule = RULES[self.rule_name]
@@ -240,3 +244,148 @@ class MCPExactClassifier(NamedClassifier):
     """
 
     rule_name = "mcp_exact"
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class PAClassifier(NamedClassifier):
+    """PA, PA-I and PA-II: passive-aggressive learning.
+
+    The step is the shortest one that gives the example a margin of 1. PA-I and PA-II shorten it, which helps
+    with label noise.
+
+    Parameters
+    ----------
+    variant : {"pa", "pa1", "pa2"}, default="pa"
+        PA, PA-I or PA-II.
+    C : float, default=1.0
+        Aggressiveness: the largest step of PA-I, and the softness of PA-II. PA does not use it.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online Passive-Aggressive Algorithms",
+    Journal of Machine Learning Research 7, 2006.
+
+    Examples
+    --------
+    >>> from maxcosine import PAClassifier
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
+    >>> learner = PAClassifier("pa1", C=0.5).fit(X, ["right", "up", "right", "up"])
+    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
+    ['right', 'up']
+    """
+
+    variant: str = "pa"
+    _: KW_ONLY
+    C: float = 1.0
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        "variant": one_of("pa", "pa1", "pa2"),
+        **rule_checks("pa1"),
+    }
+
+    @property
+    def rule_name(self) -> str:  # type: ignore[override]
+        """The name of the rule."""
+        return self.variant
+
+
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class ALMAClassifier(NamedClassifier):
+    """ALMA for p = 2, the Approximate Large Margin Algorithm.
+
+    It takes steps of length C / sqrt(k) along normalised examples whose margin is too small, and keeps w in
+    the unit ball; k counts the steps.
+
+    Parameters
+    ----------
+    alpha : float, default=0.9
+        How far from the maximal margin, above 0 and at most 1: ALMA aims at 1 - alpha of it.
+    B : float or None, default=None
+        The scale of the margin asked for; None is sqrt(8) / alpha, as in Gentile's theorem.
+    C : float, default=sqrt(2)
+        The scale of the steps; Gentile's theorem has sqrt(2).
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    C. Gentile, "A New Approximate Maximal Margin Classification Algorithm", Journal of Machine Learning
+    Research 2, 2001.
+
+    Examples
+    --------
+    >>> from maxcosine import ALMAClassifier
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
+    >>> learner = ALMAClassifier(alpha=0.5).fit(X, ["right", "up", "right", "up"])
+    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
+    ['right', 'up']
+    """
+
+    alpha: float = 0.9
+    B: float | None = None
+    C: float = math.sqrt(2.0)
+
+    rule_name = "alma"
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **rule_checks("alma"),
+        "B": within(RULES["alma"].params["B"], optional=True),
+    }
+
+
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class NORMAClassifier(NamedClassifier):
+    """NORMA with a linear kernel: stochastic gradient descent with a moving margin.
+
+    Each round multiplies w by 1 - eta lambda_reg. Examples with a margin of at most rho are added with the
+    factor eta. The margin rho moves so that a share nu of the examples is below it.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        The learning rate; eta * lambda_reg must be below 1.
+    lambda_reg : float, default=1e-3
+        Regularisation: w shrinks by the factor 1 - eta * lambda_reg in each round.
+    nu : float, default=0.2
+        The share of margin errors, from 0 to 1, that the moving margin rho approaches.
+    clip : bool, default=True
+        Keep rho at 0 or above, so that every mistake is learnt from; False is as published.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    J. Kivinen, A. J. Smola and R. C. Williamson, "Online Learning with Kernels", IEEE Transactions on Signal
+    Processing 52, 2004.
+
+    Examples
+    --------
+    >>> from maxcosine import NORMAClassifier
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
+    >>> learner = NORMAClassifier(eta=0.5).fit(X, ["right", "up", "right", "up"])
+    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
+    ['right', 'up']
+    """
+
+    eta: float = 0.1
+    lambda_reg: float = 1e-3
+    nu: float = 0.2
+    clip: bool = True
+
+    rule_name = "norma"
+
+    _checks: ClassVar[Mapping[str, Check]] = {**rule_checks("norma"), "clip": BOOL}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from maxcosine.estimators.base import OnlineBase
 from maxcosine.estimators.documentation import documented
@@ -14,6 +15,7 @@ from maxcosine.rules.rule import Rule
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class OnlineClassifier(OnlineBase):
     """Any rule as a classifier: one pass, linear time in the non-zeros, with a certificate.
 
@@ -50,43 +52,14 @@ class OnlineClassifier(OnlineBase):
     True
     """
 
+    rule: str | Rule = "mcp"
+    _: KW_ONLY
+    rule_params: Mapping[str, float] | None = None
+
     _checks: ClassVar[Mapping[str, Check]] = {
         "rule": is_a(str, Rule),
         "rule_params": is_a(dict, type(None)),
     }
-
-    def __init__(
-        self,
-        rule: str | Rule = "mcp",
-        *,
-        rule_params: Mapping[str, float] | None = None,
-        average: bool = False,
-        fit_intercept: bool = True,
-        multiclass: str = "ovr",
-        passes: int = 1,
-        shuffle: bool = False,
-        random_state: Any = None,
-        class_weight: Any = None,
-        grow_features: bool = False,
-        dtype: str | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            average=average,
-            fit_intercept=fit_intercept,
-            multiclass=multiclass,
-            passes=passes,
-            shuffle=shuffle,
-            random_state=random_state,
-            class_weight=class_weight,
-            grow_features=grow_features,
-            dtype=dtype,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.rule = rule
-        self.rule_params = rule_params
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         if isinstance(self.rule, Rule):
