@@ -35,4 +35,4 @@ def measure(folder: Path | None, repeats: int) -> Section:
         repeats, lambda: learn(PAClassifier("pa1")), lambda: learn(RiverClassifier(C=1.0, mode=1))
     )
     ours, peer = (1e6 * one / len(examples) for one in seconds)
-    return Section(title, notes, [Result("learn_one", ours, "us", peer, least=LEAST, aim=AIM)])
+    return Section(title, notes, [Result("learn_one from dicts", ours, "us", peer, least=LEAST, aim=AIM)])

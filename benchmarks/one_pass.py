@@ -61,9 +61,10 @@ def measure(folder: Path | None, repeats: int) -> Section:
         seconds = best_of(repeats, lambda X=X, y=y: fit_ours(X, y), lambda X=X, y=y: fit_peer(X, y))
         ours_ms, peer_ms = (1e3 * one for one in seconds)
         results.append(Result(name, ours_ms, "ms", peer_ms, least=least))
+    settings = ", ".join(f"{name}={value!r}" for name, value in SGD.items())
     notes = [
         f"synthetic: {SYNTHETIC_ROWS:,} rows of 60 log-uniform ids out of {SYNTHETIC_FEATURES:,}",
         'ours: OnlineClassifier("pa1", fit_intercept=False).fit(X, y)',
-        f"peer: {version_of('scikit-learn')}, SGDClassifier with {SGD}",
+        f"peer: {version_of('scikit-learn')}, SGDClassifier({settings})",
     ]
     return Section("One pass over data in memory, one thread", notes, results, missing)

@@ -114,7 +114,7 @@ class Benchmarks:
         script = [sys.executable, "-c", SCIKIT_LEARN, data, self.peer_model]
         found = best_run(SHORT_TURNS * self.repeats, {"ours": self.train(data), "peer": script})
         return Result(
-            "svmlight; peer: scikit-learn", found["ours"].seconds, "s", found["peer"].seconds, least=30
+            "svmlight text; peer: scikit-learn", found["ours"].seconds, "s", found["peer"].seconds, least=30
         )
 
     def memory(self) -> Section:

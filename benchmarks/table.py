@@ -54,6 +54,10 @@ class Result:
         fast_enough = self.least is None or (self.ratio or 0.0) >= self.least
         return fast_enough and (self.most is None or self.ours <= self.most)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return all values, for JSON."""
+        return {**asdict(self), "ratio": self.ratio, "target": self.target, "reached": self.reached}
+
 
 @dataclass
 class Section:
@@ -102,5 +106,10 @@ def _print_row(work: str, ours: str, peer: str, ratio: str, target: str, reached
 def write_json(path: Path, name: str, environment: dict[str, Any], sections: Sequence[Section]) -> None:
     """Write sections under a name; what the file has under other names stays."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found[name] = {"environment": environment, "sections": [asdict(section) for section in sections]}
+    found[name] = {
+        "environment": environment,
+        "sections": [
+            {**vars(section), "results": [one.as_dict() for one in section.results]} for section in sections
+        ],
+    }
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
