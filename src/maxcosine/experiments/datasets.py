@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiments.downloads import DownloadError, Progress, download, files_in_archive
-from maxcosine.experiments.idx import BadFile, decompress, parse_idx, read_file
+from maxcosine.experiments.downloads import BadFile, Progress, decompress, download, files_in_archive
 from maxcosine.experiments.image_sets import DIGITS, FILES, IMAGE_SETS, ImageSet
 
 BUCKETS = 60  # of 1,000 examples each, as in the paper
@@ -59,7 +58,7 @@ class Unavailable(RuntimeError):
         )
 
 
-def load(name: str, folder: str | Path | None = None, *, progress: Progress | None = None) -> Dataset:
+def load(name: str, folder: str | Path | None = None, *, progress: Progress = lambda *state: None) -> Dataset:
     """Load a data set.
 
     Parameters
@@ -81,13 +80,13 @@ def load(name: str, folder: str | Path | None = None, *, progress: Progress | No
     cache = files.user_cache() / name
     try:
         return _read(image_set, cache, "cache")
-    except BadFile as error:
+    except (BadFile, OSError) as error:
         tried.append(f"cache: {error}")
     for source in image_set.sources:
         try:
             _download(image_set, source, cache, progress)
             return _read(image_set, cache, source)
-        except (DownloadError, BadFile) as error:
+        except BadFile as error:
             tried.append(f"{source}: {error}")
         except OSError as error:
             tried.append(f"{cache} cannot be written ({error}); set MAXCOSINE_CACHE to a writable folder")
@@ -116,9 +115,6 @@ def _sha256(arrays: Iterable[np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-# --- files -----------------------------------------------------------------------------------
-
-
 def _find(folder: Path) -> dict[str, Path]:
     """Find those of the four files that are in a folder, under any of their usual names."""
     found = {}
@@ -140,16 +136,29 @@ def _read(image_set: ImageSet, folder: Path, source: str) -> Dataset:
     paths = _find(folder)
     if len(paths) < len(FILES):
         raise BadFile(f"{folder} {_missing_files(folder)}; put all four files there")
-    arrays = []
-    for file, path in paths.items():
-        content = read_file(path)
-        array = parse_idx(content, str(path))  # before the checksum: its errors say more
-        _check_sha256(image_set, file, content, str(path))
-        arrays.append(array.reshape(len(array), -1) if "images" in file else array.astype(np.int64))
-    X_train, y_train, X_test, y_test = arrays
-    rows = X_train, y_train, X_test, y_test
+    contents = (_read_file(image_set, file, path) for file, path in paths.items())
+    images, classes, test_images, test_classes = (_parse_idx(content) for content in contents)
+    arrays = images, classes.astype(np.int64), test_images, test_classes.astype(np.int64)
     name, title, labels = image_set.name, image_set.title, image_set.labels
-    return Dataset(name, title, *rows, labels, BUCKETS, _sha256(arrays), source)
+    return Dataset(name, title, *arrays, labels, BUCKETS, _sha256(arrays), source)
+
+
+def _read_file(image_set: ImageSet, file: str, path: Path) -> bytes:
+    content = decompress(path.read_bytes(), str(path))
+    _check_sha256(image_set, file, content, str(path))
+    return content
+
+
+def _parse_idx(content: bytes) -> np.ndarray:
+    """Parse an IDX file of unsigned bytes into a writable array with one row per example.
+
+    Four bytes, the last of them the number of dimensions, come before the length of each dimension as a
+    big-endian uint32. The data follow.
+    """
+    n_dimensions = content[3]
+    shape = np.frombuffer(content, ">u4", n_dimensions, offset=4)
+    data = np.frombuffer(bytearray(content), np.uint8, offset=4 + 4 * n_dimensions)
+    return data if n_dimensions == 1 else data.reshape(shape[0], -1)
 
 
 def _check_sha256(image_set: ImageSet, file: str, content: bytes, where: str) -> None:
@@ -168,13 +177,12 @@ def _check_sha256(image_set: ImageSet, file: str, content: bytes, where: str) ->
     )
 
 
-def _download(image_set: ImageSet, source: str, cache: Path, progress: Progress | None) -> None:
+def _download(image_set: ImageSet, source: str, cache: Path, progress: Progress) -> None:
     """Download the files that the cache lacks, or has with the wrong content."""
-    progress = progress or (lambda name, done, total: None)
     missing = list(FILES)
     for file, path in _find(cache).items():
-        with suppress(BadFile):
-            _check_sha256(image_set, file, read_file(path), str(path))
+        with suppress(BadFile, OSError):
+            _read_file(image_set, file, path)
             missing.remove(file)
     if source.endswith("/"):
         received = ((file, download(f"{source}{file}.gz", progress)) for file in missing)
