@@ -4,15 +4,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -58,8 +54,7 @@ struct PyParsedBlock {
   nb::object indptr, columns = nb::none(), ids = nb::none(), letters = nb::none(), name_starts = nb::none(),
                      name_columns = nb::none(), values, codes, weights = nb::none(), row_starts, row_lines,
                      squares = nb::none();
-  std::vector<std::string> labels;
-  std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int32_t>> faults;
+  nb::list labels, faults;
   std::int64_t n_lines = 0;
   std::uint64_t n_columns = 0;
 };
@@ -81,13 +76,14 @@ template <class Key, class Value>
   }
   result.values = to_numpy(std::move(block.values));
   result.codes = to_numpy(std::move(block.codes));
-  result.labels = block.labels.labels();
+  for (const std::string& label : block.labels.labels()) result.labels.append(label);
   if (std::any_of(block.weights.begin(), block.weights.end(), [](double weight) { return weight != 1; }))
     result.weights = to_numpy(std::move(block.weights));
   result.row_starts = to_numpy(std::move(block.row_starts));
   result.row_lines = to_numpy(std::move(block.row_lines));
   for (const Fault& fault : block.faults)
-    result.faults.emplace_back(fault.line, fault.start, fault.stop, fault.position, static_cast<std::int32_t>(fault.code));
+    result.faults.append(
+        nb::make_tuple(fault.line, fault.start, fault.stop, fault.position, static_cast<int>(fault.code)));
   result.n_lines = block.n_lines;
   return result;
 }

@@ -108,8 +108,8 @@ struct Exponent {
 }
 
 #ifdef __cpp_lib_to_chars
-// The double nearest to the decimal number in [first, last), which has no sign; `mantissa_stop` is where its exponent
-// of ten begins.
+// The double nearest to the decimal number in [first, last), which has no sign. Its exponent of ten is written from
+// `mantissa_stop` on.
 [[nodiscard]] inline double nearest_double(const char* first, const char* mantissa_stop, const char* last,
                                            std::int64_t exponent) {
   double value = 0;
@@ -121,8 +121,13 @@ struct Exponent {
 }
 #else
 [[nodiscard]] inline double nearest_double(const char* first, const char*, const char* last, std::int64_t) {
+  const std::string number(first, last);
+#ifdef _WIN32
+  return std::strtod(number.c_str(), nullptr);
+#else
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
-  return strtod_l(std::string(first, last).c_str(), nullptr, c_locale);
+  return strtod_l(number.c_str(), nullptr, c_locale);
+#endif
 }
 #endif
 
