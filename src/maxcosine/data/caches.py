@@ -86,7 +86,7 @@ def read_caches(inputs: Inputs, options: ReadOptions, start: Place) -> Iterator[
     def parse(found: tuple[CacheFile, Group, int]) -> ParsedBlock:
         file, group, source = found
         rows, labels = file.rows_of(group)
-        parsed = ParsedBlock(rows, labels, source, len(rows), 0, group.is_last)
+        parsed = ParsedBlock(rows, labels, source, len(rows), 0, 0, group.is_last)
         unusable = unusable_rows(rows, options)
         return parsed.without([BadLine(row, message) for row, message in unusable.items()], list(unusable))
 

@@ -35,19 +35,18 @@ def size_of(name: str) -> int | None:
 
 def is_compressed(name: str) -> bool:
     """Return whether a file is compressed: then it can only be read from its beginning."""
-    with open_raw(name) as file:
-        beginning: bytes = file.read(len(_ZSTD))
-    return beginning.startswith((_GZIP, _ZSTD))
+    with open_binary(name) as file:
+        return file.read(len(_ZSTD)).startswith((_GZIP, _ZSTD))
 
 
-def open_raw(name: str) -> Any:
-    """Open a file or standard input, unbuffered, without decompressing it."""
+def open_binary(name: str) -> io.BufferedReader:
+    """Open a file or standard input, without decompressing it."""
     if name == STANDARD_INPUT:
         if sys.stdin is None:
             raise StreamError("standard input is closed; name a file")
-        return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     try:
-        return open(name, "rb", buffering=0)
+        return open(name, "rb")
     except OSError as error:
         raise StreamError(
             f"{name}: {error.strerror or error}; check the name and the file's permissions"
@@ -57,56 +56,36 @@ def open_raw(name: str) -> Any:
 class InputFile:
     """One input, without its compression, which its first bytes tell.
 
-    Attributes
-    ----------
-    position : int
-        Bytes that have been read, as they are on disk; 0 for a pipe.
+    `position` counts the bytes that have been read, as they are on disk; it stays 0 for a pipe.
     """
 
     def __init__(self, name: str, stop: int | None = None) -> None:
         self._title, self._stop, self.position = title_of(name), stop, 0
-        self._raw = open_raw(name)
-        status = os.fstat(self._raw.fileno())
-        self._is_file = name != STANDARD_INPUT and stat.S_ISREG(status.st_mode)
+        self._file = open_binary(name)
+        status = os.fstat(self._file.fileno())
+        self._is_regular = name != STANDARD_INPUT and stat.S_ISREG(status.st_mode)
         # A file that grows while it is read may be longer in the end, but not shorter.
-        self._end = stop if stop is not None else status.st_size if self._is_file else 0
+        self._end = stop if stop is not None else status.st_size if self._is_regular else 0
         self._text = self._decompressed()
 
     def __enter__(self) -> InputFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._raw.close()
+        self._file.close()
 
-    def _decompressed(self) -> Any:
-        beginning = self._beginning()
-        if self._is_file:
-            self._raw.seek(0)
-            whole = self._raw
-        else:
-            whole = _Rejoined(beginning, self._raw)
+    def _decompressed(self) -> io.BufferedReader | _Decompressed:
+        try:
+            beginning = self._file.peek(len(_ZSTD))
+        except OSError as error:
+            raise StreamError(f"{self._title}: {error.strerror or error}; is this a file?") from None
         if beginning.startswith(_GZIP):
-            return _Decompressed(whole, _gzip_decompressor, _GZIP_BYTES)
-        if beginning == _ZSTD:
-            if find_spec("zstandard") is None:
-                raise StreamError(
-                    f"{self._title}: zstd needs one more package: pip install 'maxcosine[stream]'"
-                )
-            return _Decompressed(whole, _zstd_decompressor, _ZSTD_BYTES)
-        return whole
-
-    def _beginning(self) -> bytes:
-        """Read the first bytes, as far as they may be those of a compressed file."""
-        beginning = b""
-        while any(magic.startswith(beginning) and magic != beginning for magic in (_GZIP, _ZSTD)):
-            try:
-                more = self._raw.read(len(_ZSTD) - len(beginning))
-            except OSError as error:
-                raise StreamError(f"{self._title}: {error.strerror or error}; is this a file?") from None
-            if not more:
-                break
-            beginning += more
-        return beginning
+            return _Decompressed(self._file, _gzip_decompressor, _GZIP_BYTES)
+        if not beginning.startswith(_ZSTD):
+            return self._file
+        if find_spec("zstandard") is None:
+            raise StreamError(f"{self._title}: zstd needs one more package: pip install 'maxcosine[stream]'")
+        return _Decompressed(self._file, _zstd_decompressor, _ZSTD_BYTES)
 
     def fill(self, buffer: memoryview) -> tuple[int, bool]:
         """Read until the buffer is full or the input ends; from a pipe, read what has arrived.
@@ -127,23 +106,29 @@ class InputFile:
             if not n:
                 return filled, True
             filled += n
-            if not self._is_file and not _is_ready(self._raw):
+            if not self._is_regular and not _is_ready(self._file):
                 break
         return filled, False
 
     def _readinto(self, buffer: memoryview) -> int:
-        left = len(buffer) if self._stop is None else self._stop - self.position
-        n: int = self._text.readinto(buffer[:left]) or 0
-        if self._is_file:
-            self.position = self._raw.tell()
+        left = len(buffer) if self._stop is None else min(len(buffer), self._stop - self.position)
+        if self._is_regular and self._text is self._file:
+            n = self._file.readinto(buffer[:left])
+        else:
+            text = self._text.read1(left)
+            n = len(text)
+            buffer[:n] = text
+        if self._is_regular:
+            self.position = self._file.tell()
             if not n and left and self.position < self._end:
                 raise StreamError(f"{self._title}: ends before byte {self._end:,}; {CHANGED}")
         return n
 
     def skip(self, offset: int) -> None:
         """Continue at this byte of the decompressed text."""
-        if self._text is self._raw:
-            self.position = self._raw.seek(offset)
+        if self._text is self._file:
+            if offset:
+                self.position = self._file.seek(offset)
             return
         buffer = memoryview(bytearray(min(offset, _SKIP_BYTES)))
         while offset:
@@ -153,37 +138,35 @@ class InputFile:
                 raise StreamError(f"{self._title}: ends before the place to continue from; {CHANGED}")
 
 
-def _is_ready(raw: Any) -> bool:
+def _is_ready(file: io.BufferedReader) -> bool:
     """Return whether reading returns at once; False where the system cannot tell."""
     try:
-        return bool(select.select([raw], [], [], 0)[0])
+        return bool(select.select([file], [], [], 0)[0])
     except (OSError, ValueError):
         return False
 
 
-class _Decompressed(io.RawIOBase):
+class _Decompressed:
     """A compressed file as text: one compressed part after another, as `cat a.gz b.gz` writes them.
 
     Unlike the readers of most libraries, it takes no more from a pipe than it needs, and it notices a part
     without an end. `new` makes the decompressor of a part.
     """
 
-    def __init__(self, raw: Any, new: Callable[[], Any], step: int) -> None:
-        self._raw, self._new, self._step = raw, new, step
+    def __init__(self, file: io.BufferedReader, new: Callable[[], Any], step: int) -> None:
+        self._file, self._new, self._step = file, new, step
         self._decompressor: Any = None
         self._compressed = b""
         self._text = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def read1(self, size: int) -> memoryview:
+        """Return some text, at most this many bytes; nothing at the end."""
         while not self._text:
-            compressed = self._compressed or self._raw.read(self._step)
+            compressed = self._compressed or self._file.read1(self._step)
             if not compressed:
                 if self._decompressor is not None:
                     raise EOFError("it has no end")
-                return 0
+                return self._text
             if self._decompressor is None:
                 compressed = compressed.lstrip(b"\0")  # tapes fill their last block with zeros
                 self._decompressor = self._new() if compressed else None
@@ -192,9 +175,8 @@ class _Decompressed(io.RawIOBase):
                 self._text = memoryview(self._decompressor.decompress(compressed))
                 if self._decompressor.eof:
                     self._compressed, self._decompressor = self._decompressor.unused_data, None
-        n = min(len(buffer), len(self._text))
-        buffer[:n], self._text = self._text[:n], self._text[n:]
-        return n
+        text, self._text = self._text[:size], self._text[size:]
+        return text
 
 
 def _gzip_decompressor() -> Any:
@@ -210,20 +192,3 @@ def _zstd_decompressor() -> Any:
     import zstandard
 
     return zstandard.ZstdDecompressor().decompressobj()
-
-
-class _Rejoined(io.RawIOBase):
-    """A pipe whose first bytes have been read already."""
-
-    def __init__(self, beginning: bytes, rest: Any) -> None:
-        self._beginning, self._rest = beginning, rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if self._beginning:
-            n = min(len(buffer), len(self._beginning))
-            buffer[:n], self._beginning = self._beginning[:n], self._beginning[n:]
-            return n
-        return self._rest.readinto(buffer) or 0

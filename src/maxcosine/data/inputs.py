@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from maxcosine.core import PADDING
 from maxcosine.data.errors import StreamError
-from maxcosine.data.input_file import STANDARD_INPUT, InputFile, open_raw, size_of, title_of
+from maxcosine.data.input_file import STANDARD_INPUT, InputFile, open_binary, size_of, title_of
 from maxcosine.data.options import BLOCK_BYTES, MAX_LINE_BYTES
 
 FIRST_BLOCK_BYTES = 1 << 18
@@ -260,7 +260,7 @@ class Inputs:
 
 def next_line_start(name: str, offset: int) -> int:
     """Return where the first line of a plain file begins, at a byte or after it; else the file's end."""
-    with open_raw(name) as file:
+    with open_binary(name) as file:
         at = max(0, offset - 1)
         file.seek(at)
         while offset and (text := file.read(_SAMPLE_BYTES)):
@@ -285,7 +285,7 @@ def _checksum(name: str) -> int | None:
     size = size_of(name)
     if size is None:
         return None
-    with open_raw(name) as file:
+    with open_binary(name) as file:
         first = file.read(_CHECKED_BYTES)
         file.seek(max(0, size - _CHECKED_BYTES))
         return zlib.crc32(file.read(_CHECKED_BYTES), zlib.crc32(first))

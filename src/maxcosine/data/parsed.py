@@ -52,7 +52,10 @@ class ParsedBlock:
     """The labels of the block, in the order of their first rows."""
     source: int
     n_lines: int
-    n_bytes: int
+    offset: int
+    """Bytes of the input before the block, decompressed; 0 in a cache."""
+    end: int
+    """Bytes of the input up to the end of the block; 0 in a cache."""
     is_last: bool
     """Whether the input ends with the block."""
     bad: Sequence[BadLine] = ()

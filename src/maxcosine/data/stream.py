@@ -131,15 +131,14 @@ class Stream:
 
     def _finish(self, parsed: ParsedBlock) -> RowBatch:
         """Give rows the codes of the stream and their places; deal with bad lines."""
-        before = self.place
-        if parsed.source != before.source:
-            before = before._replace(source=parsed.source, offset=0, line=0)
+        line = self.place.line if parsed.source == self.place.source else 0
+        before = self.place._replace(source=parsed.source, offset=parsed.offset, line=line)
         for one in parsed.bad:
             self.bad.add(self._message(parsed.source, before.line, one), one.text)
         bad_bytes = np.array([len(one.text) + 1 for one in parsed.bad], np.int64)
         after = Place(
             parsed.source,
-            before.offset + parsed.n_bytes,
+            parsed.end,
             before.line + parsed.n_lines,
             before.bad + len(parsed.bad),
             before.bad_bytes + int(bad_bytes.sum()),

@@ -52,12 +52,11 @@ def resolve(options: ReadOptions, name: str, block: Block) -> ReadOptions:
 
 def parse(block: Block, options: ReadOptions) -> ParsedBlock:
     """Parse a block; a block of unknown format has only blank lines and comments."""
-    n_bytes = block.end - block.offset
     if block.too_long:
         no_values = np.zeros(0, options.dtype)
         no_rows = RowBatch(np.zeros(1, np.int64), np.zeros(0, np.uint32), no_values, np.zeros(0, np.int64))
         bad = [BadLine(0, _TOO_LONG, block.text())]
-        return ParsedBlock(no_rows, [], block.source, 1, n_bytes, block.is_last, bad)
+        return ParsedBlock(no_rows, [], block.source, 1, block.offset, block.end, block.is_last, bad)
     found = _parse(block, options)
     names = None if found.letters is None else Names(found.letters, found.name_starts)
     numbers = found.columns if found.columns is not None else found.ids
@@ -77,7 +76,9 @@ def parse(block: Block, options: ReadOptions) -> ParsedBlock:
         BadLine(line, core.FAULT_MESSAGES[code], block.text(start, stop), position - start)
         for line, start, stop, position, code in found.faults
     ]
-    parsed = ParsedBlock(batch, found.labels, block.source, found.n_lines, n_bytes, block.is_last, bad)
+    parsed = ParsedBlock(
+        batch, found.labels, block.source, found.n_lines, block.offset, block.end, block.is_last, bad
+    )
     unusable = unusable_rows(batch, options)
     lines = [
         BadLine(int(found.row_lines[row]), message, block.line(int(found.row_starts[row])))
