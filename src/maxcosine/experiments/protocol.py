@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxcosine.experiments.results import AVERAGED, Run, Unit, finite
+from maxcosine.experiments.results import AVERAGED, Run, Unit
 from maxcosine.experiments.rule_heads import RuleHeads, sparse_rows
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
@@ -133,25 +133,14 @@ class Experiment:
         for bucket in self.protocol.order(label, permutation):
             heads.learn(self._rows[bucket], self._classes[bucket] == label)
         is_label = self.data.y_test == label
-        mistakes = {kind: found.test(self._test_rows, is_label) for kind, found in heads.hypotheses.items()}
-        bounds = {kind: found.bounds() for kind, found in heads.hypotheses.items()}
-        best_bounds = heads.best_bounds()
+        outcomes = {
+            averaged: heads.outcomes(self._test_rows, is_label, averaged=averaged) for averaged in heads.kinds
+        }
         seconds = (time.perf_counter() - started) / len(self.protocol.learners)
         unit: Unit = {"label": label, "permutation": permutation, "runs": [], "curves": {}}
         for learner in self.protocol.learners:
-            head, kind = self._rules.index(learner.rule), learner.averaged
-            bound = float(bounds[kind][head])
-            best = max(bound, float(best_bounds[head]))
-            run = Run(
-                rule=learner.name,
-                label=label,
-                permutation=permutation,
-                test_mistakes=int(mistakes[kind][head]),
-                **heads.counts(head),
-                bound=bound,
-                margin_ceiling=finite(1.0 / best if best > 0.0 else np.inf),
-                seconds=seconds,
-            )
+            name, averaged, head = learner.name, learner.averaged, self._rules.index(learner.rule)
+            run = Run(name, label, permutation, **outcomes[averaged][head], seconds=seconds)
             unit["runs"].append(asdict(run))
-            unit["curves"][learner.name] = heads.hypotheses[kind].curves(head)
+            unit["curves"][name] = heads.curves(head, averaged=averaged)
         return unit

@@ -6,7 +6,6 @@ A results file is one JSON object; `docs/results.md` is generated from such file
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -156,8 +155,3 @@ def _to_json(value: Any, depth: int) -> str:
     if depth > 0 and isinstance(value, list) and isinstance(next(iter(value), None), dict):
         return "[\n" + ",\n".join(_to_json(one, 0) for one in value) + "\n]"
     return json.dumps(value, ensure_ascii=False)
-
-
-def finite(value: float) -> float | None:
-    """Return None for infinity, which JSON cannot express."""
-    return value if math.isfinite(value) else None

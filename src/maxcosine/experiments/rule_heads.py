@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.engine import learn, score
-from maxcosine.experiments.results import CURVES, finite
-from maxcosine.heads import Heads, one_vs_rest
+from maxcosine.heads import Heads, one_vs_rest, quotient
 from maxcosine.rows import SlotRows
 from maxcosine.rules.rule import Rule
 
@@ -43,78 +42,58 @@ class RuleHeads:
                 for rule in rules
             ]
         )
-        self.hypotheses = {kind: Hypotheses(self._heads, averaged=kind) for kind in sorted({False, average})}
-        """The hypotheses by whether they are averaged."""
+        self.kinds = sorted({False, average})
+        """Whether hypotheses are averaged: the last ones are not."""
+        self._weights: dict[bool, list[np.ndarray]] = {averaged: [] for averaged in self.kinds}
+        self._scalars: dict[bool, list[np.ndarray]] = {averaged: [] for averaged in self.kinds}
 
     def learn(self, rows: SlotRows, positive: np.ndarray) -> None:
-        """Learn from rows; `positive` says which of them have the label."""
+        """Learn from rows, of which those with the label are `positive`, and record the hypotheses."""
         learn(self._heads, rows, positive.astype(np.int64))
-        for hypotheses in self.hypotheses.values():
-            hypotheses.record()
+        table = self._heads.table
+        for averaged in self.kinds:
+            heads = self._predicting(averaged)
+            self._weights[averaged].append(heads.hypotheses()[0])
+            scalars = heads.exact_coef_sum, table["best_bound"], table["mistakes"]
+            self._scalars[averaged].append(np.array(scalars))
 
-    def counts(self, head: int) -> dict[str, int]:
-        """Return the mistakes and updates that a head has made while learning."""
-        scalars = self._heads.table[head]
-        return {"train_mistakes": int(scalars["mistakes"]), "updates": int(scalars["updates"])}
+    def _predicting(self, averaged: bool) -> Heads:
+        return self._heads if averaged else self._heads.last()
 
-    def best_bounds(self) -> np.ndarray:
-        """Return the largest bound that the last hypothesis of each head has ever had."""
-        best: np.ndarray = np.maximum(self._heads.table["best_bound"], self._heads.proven().bound)
-        return best
+    def outcomes(self, rows: SlotRows, positive: np.ndarray, *, averaged: bool) -> list[dict[str, Any]]:
+        """Test the hypotheses on rows; return the counts and bounds that a `Run` has, for each head."""
+        predicted = score(self._predicting(averaged), rows) > 0.0
+        test_mistakes = np.count_nonzero(predicted != positive[:, None], axis=0)
+        table, last = self._heads.table, self._heads.proven().bound
+        bounds = self._heads.averaged_proven().bound if averaged else last
+        best_bounds = np.max([bounds, last, table["best_bound"]], axis=0)
+        return [
+            {
+                "test_mistakes": int(test_mistakes[head]),
+                "train_mistakes": int(table["mistakes"][head]),
+                "updates": int(table["updates"][head]),
+                "bound": float(bounds[head]),
+                "margin_ceiling": ceiling_of(best_bounds[head]),
+            }
+            for head in range(len(table))
+        ]
 
-
-class Hypotheses:
-    """The last or the averaged hypotheses of all heads, recorded after each bucket."""
-
-    def __init__(self, heads: Heads, *, averaged: bool) -> None:
-        self._heads, self._averaged = heads, averaged
-        self._weights: list[np.ndarray] = []
-        self._scalars: list[np.ndarray] = []
-
-    def record(self) -> None:
-        """Remember the present hypotheses."""
-        heads, table = self._heads, self._heads.table
-        if self._averaged:
-            w, _ = heads.averaged_weights()
-            coef_sum, slack = table["sum_coef"] / heads.rounds, table["sum_slack"] / heads.rounds
-        else:
-            w, _ = heads.weights()
-            coef_sum, slack = heads.coef_sum, np.zeros(len(table))
-        self._weights.append(w)
-        self._scalars.append(np.array([coef_sum, slack, table["best_bound"], table["mistakes"]]))
-
-    def test(self, rows: SlotRows, positive: np.ndarray) -> np.ndarray:
-        """Count the mistakes of each hypothesis on test rows."""
-        heads = self._heads if self._averaged else self._heads.last()
-        predicted = score(heads, rows) > 0.0
-        mistakes: np.ndarray = np.count_nonzero(predicted != positive[:, None], axis=0)
-        return mistakes
-
-    def bounds(self) -> np.ndarray:
-        """Return Lambda / norm(w) of each hypothesis, less rounding errors."""
-        proven = self._heads.averaged_proven() if self._averaged else self._heads.proven()
-        return proven.bound
-
-    def curves(self, head: int) -> dict[str, list[Any]]:
-        """Return each of CURVES for a head: one value per bucket."""
-        w = np.array([one[head] for one in self._weights])
-        coef_sum, slack, best_bound, mistakes = np.array(self._scalars)[:, :, head].T
+    def curves(self, head: int, *, averaged: bool) -> dict[str, list[Any]]:
+        """Return the curves of a head, by name: one value for each time it has learnt."""
+        w = np.array([weights[head] for weights in self._weights[averaged]])
+        coef_sum, best_bound, mistakes = np.array(self._scalars[averaged])[:, :, head].T
         norms = np.sqrt(np.einsum("ij,ij->i", w, w))
-        last = norms[-1] or 1.0
-        bound = _divide(coef_sum, norms + slack, norms > 0.0, 0.0)
+        bound = quotient(coef_sum, norms)
         best = np.maximum.accumulate(np.maximum(best_bound, bound))
-        ceiling = _divide(1.0, best, best > 0.0, np.inf)
-        cosine = _divide(w @ w[-1], norms * last, norms > 0.0, 0.0)
-        values = (
-            mistakes.astype(int).tolist(),
-            bound.tolist(),
-            [finite(one) for one in ceiling.tolist()],
-            np.minimum(cosine, 1.0).tolist(),
-        )
-        return dict(zip(CURVES, values, strict=True))
+        cosine = quotient(w @ w[-1], norms * norms[-1])
+        return {
+            "mistakes": mistakes.astype(int).tolist(),
+            "bound": bound.tolist(),
+            "margin_ceiling": [ceiling_of(one) for one in best],
+            "cosine": np.minimum(cosine, 1.0).tolist(),
+        }
 
 
-def _divide(a: Any, b: np.ndarray, where: np.ndarray, otherwise: float) -> np.ndarray:
-    """Divide where that is possible, and fill in a value elsewhere."""
-    quotient: np.ndarray = np.divide(a, b, out=np.full(len(b), otherwise), where=where)
-    return quotient
+def ceiling_of(best_bound: float) -> float | None:
+    """Return the margin ceiling that a bound proves; None if it proves nothing."""
+    return 1.0 / float(best_bound) if best_bound > 0.0 else None

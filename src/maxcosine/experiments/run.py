@@ -1,4 +1,8 @@
-"""Run an experiment, or resume an interrupted one, and write its results."""
+"""Run an experiment, or resume an interrupted one, and write its results.
+
+Finished units are kept in `PATH.partial` beside the results: its first line identifies the experiment, and
+each further line is a unit as JSON.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,12 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from maxcosine.experiments import partial_results
+from maxcosine import files
 from maxcosine.experiments.environment import processor, versions
-from maxcosine.experiments.partial_results import Identity, check_same, partial_path
 from maxcosine.experiments.protocol import Experiment, Protocol
-from maxcosine.experiments.results import Results, Run, Unit, mean_curves
+from maxcosine.experiments.results import BadResults, Results, Run, Unit, mean_curves
 
 if TYPE_CHECKING:
     from maxcosine.experiments.datasets import Dataset
@@ -37,8 +40,7 @@ def run(
     ----------
     data : a data set, for example from `datasets.load`
     protocol : what to run
-    path : the results file. It is written when everything is finished; until then, finished units are in
-        `PATH.partial`
+    path : the results file, written when everything is finished
     jobs : the number of threads; all processors by default. The counts do not depend on it
     resume : whether to reuse the finished units in `PATH.partial`
     command : the command that repeats the experiment, for the results file
@@ -49,13 +51,17 @@ def run(
     jobs = jobs or os.cpu_count() or 1
     results = _new_results(experiment, command, jobs)
     identity = _identity(results)
-    if resume and (finished := _load_finished(path, identity)):
+    path = Path(path)
+    files.refuse_folder(path)
+    partial = path.with_name(f"{path.name}.partial")
+    if resume and path.exists() and not partial.exists():
+        finished = Results.load(path)
+        _check_same(_identity(finished), identity, path)
         return finished
-    partial = partial_path(path)
-    old = partial_results.read_units(partial, identity) if resume else []
+    old = _read_units(partial, identity) if resume and partial.exists() else []
     done = {(unit["label"], unit["permutation"]): unit for unit in old}
-    partial_results.write_units(partial, identity, done.values())
-    for unit in done.values():
+    files.write(partial, "".join(json.dumps(one) + "\n" for one in ({"identity": identity}, *old)))
+    for unit in old:
         on_unit(unit)
     left = [unit for unit in experiment.units if unit not in done]
     with open(partial, "a", encoding="utf-8") as file, closing(experiment.run(left, jobs)) as units:
@@ -101,16 +107,35 @@ def _new_results(experiment: Experiment, command: str, jobs: int) -> Results:
     )
 
 
-def _identity(results: Results) -> Identity:
+def _identity(results: Results) -> dict[str, Any]:
     """Return what must be the same for finished units to be reused."""
     version = results.versions.get("maxcosine")
     return {"data": results.dataset["sha256"], "version": version, **results.protocol}
 
 
-def _load_finished(path: str | Path, identity: Identity) -> Results | None:
-    """Load the results at `path`, if they are complete and of this experiment."""
-    if not Path(path).exists() or partial_path(path).exists():
-        return None
-    results = Results.load(path)
-    check_same(_identity(results), identity, path)
-    return results
+def _check_same(found: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+    """Refuse the results of a different experiment, and name the differences."""
+    differences = [
+        f"{name} was {found.get(name)!r} and is {wanted.get(name)!r}"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+    if differences:
+        raise BadResults(
+            f"{path} is from a different experiment: {'; '.join(differences)}. Give the same options to "
+            "resume it, leave out --resume to start again, or name another file with --json"
+        )
+
+
+def _read_units(partial: Path, identity: dict[str, Any]) -> list[Unit]:
+    """Return the finished units of an interrupted run; its last line may be incomplete."""
+    try:
+        *lines, _ = partial.read_text(encoding="utf-8").split("\n")
+        header, *units = map(json.loads, lines)
+        found = header["identity"]
+    except (ValueError, KeyError, TypeError):
+        raise BadResults(
+            f"{partial} holds no partial results; remove it, or leave out --resume to start again"
+        ) from None
+    _check_same(found, identity, partial)
+    return units
