@@ -198,11 +198,14 @@ template <class T>
 void rescale(const Heads<T>& heads, std::size_t h, int exponent) {
   Head& head = heads.table[h];
   const double factor = std::ldexp(1.0, -exponent);
-  const T typed = T(factor);
+  // In double: weights that cancelled down to subnormal floats need a factor above the largest float.
+  const auto scaled = [factor](T weight) { return T(double(weight) * factor); };
   for (std::int64_t slot = 0; slot <= head.highest; ++slot)
-    for (std::int64_t column = head.first; column < head.stop; ++column)
-      heads.v[std::size_t(slot) * heads.width + std::size_t(column)] *= typed;
-  for (std::int64_t column = head.first; column < head.stop; ++column) heads.bias[column] *= typed;
+    for (std::int64_t column = head.first; column < head.stop; ++column) {
+      T& weight = heads.v[std::size_t(slot) * heads.width + std::size_t(column)];
+      weight = scaled(weight);
+    }
+  for (std::int64_t column = head.first; column < head.stop; ++column) heads.bias[column] = scaled(heads.bias[column]);
   head.scale /= factor;
   head.sum_scale /= factor;
   head.sq_v *= factor * factor;

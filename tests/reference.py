@@ -42,7 +42,7 @@ class Learner:
         self.coef = np.zeros(0)
 
     def learn(self, a, y):
-        """Process one non-zero example and say what was done with it."""
+        """Process one non-zero example and name the kind of step taken."""
         if self.w is None:
             self.w = np.zeros(len(a))
         self.coef = np.append(self.coef, 0.0)
@@ -419,7 +419,7 @@ def attained_margin(w, X, Y):
 
 
 def maximal_margin(X, Y):
-    """The largest margin of any separator through the origin; 0, up to rounding, if there is none.
+    """The largest margin of any separator through the origin; 0, up to rounding, if no separator exists.
 
     It is the norm of the point of the convex hull of the y_j a_j nearest to the origin: with these as the
     columns of U, minimise norm(U tau)^2 + (sum(tau) - 1)^2 over tau >= 0, then normalise tau.

@@ -3,7 +3,7 @@ import pytest
 from maxcosine import RULES
 from tests.learners import ALL_SETTINGS, PAIRWISE_SETTINGS
 
-# One that restarts, one that decays, one that is scale-free with a state, one that is none of it.
+# One rule restarts, one decays, one is scale-free and has a state, one has none of these traits.
 DIFFERENT = ("aggressive_romma", "norma", "mcp", "pa1")
 
 

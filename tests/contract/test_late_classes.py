@@ -1,4 +1,4 @@
-"""Classes may appear at any row: what each head has learnt then, and what is said of it."""
+"""Classes may appear at any row: their heads, their labels, and what is refused."""
 
 import contextlib
 import itertools

@@ -36,7 +36,7 @@ def streams(draw):
 
 
 def separators(setting, truth):
-    """What made the labels, as one vector for each binary problem."""
+    """The vectors that made the labels, one for each binary problem."""
     W = np.pad(truth, ((0, 0), (0, int(setting.fit_intercept))))
     if setting.learning == "joint":
         return [W.ravel()]
@@ -44,7 +44,7 @@ def separators(setting, truth):
 
 
 def assert_ceilings_hold(setting, learner, X, codes, truth):
-    """Nothing attains a margin above the ceiling: neither what was learnt nor what made the labels."""
+    """No margin is above the ceiling: neither that of the hypothesis nor that of the labelling vectors."""
     if X.any():
         ceilings = claims(learner.certificate_, "margin_ceiling")
         for w, w_star, (Z, Y), ceiling in zip(

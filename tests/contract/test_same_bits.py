@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -129,7 +129,7 @@ def test_way_of_learning_changes_no_bit(some_rule, settings, way):
 
 
 @pytest.mark.slow
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     first_rows=st.lists(st.integers(0, 79), min_size=2, max_size=6, unique=True),
     cuts=st.sets(st.integers(1, 99), max_size=8),

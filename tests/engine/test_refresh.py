@@ -44,3 +44,12 @@ def test_cancellation_to_nothing_starts_anew():
         model = tensors(learner)
         np.testing.assert_allclose(model["head.scale"] * model["v"][:, 0], X[2], rtol=1e-6)
         np.testing.assert_allclose(learner.coef_[0], (X[0] + X[2]) / 3, rtol=1e-6)
+
+
+def test_weights_that_cancel_down_to_subnormal_floats_stay_finite():
+    """What is left of v is 1e-42, and the factor that makes it about 1 is above the largest float32."""
+    X = np.array([[0.9e9, 0.0], [0.0, 1.1e-9], [0.9e9, 0.0]], np.float32)
+    learner = OnlineClassifier("perceptron", fit_intercept=False)
+    learner.partial_fit(X, [1, 1, 0], classes=[0, 1], sample_weight=[1e12, 1e-12, 1e12])
+    np.testing.assert_allclose(learner.coef_[0], [0.0, 1.1e-21], rtol=1e-2)
+    assert all(np.isfinite(array).all() for array in tensors(learner).values())

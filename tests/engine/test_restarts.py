@@ -1,4 +1,4 @@
-"""A step with keep = 0 clears what was written since the last one, whether or not all of it was logged."""
+"""A step with keep = 0 clears all weights that were written since the last one, logged or not."""
 
 import numpy as np
 import pytest

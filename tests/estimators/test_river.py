@@ -1,4 +1,4 @@
-"""River's evaluation loops and pipelines take our classifiers as they are."""
+"""River's evaluation loops and pipelines take our classifiers unchanged."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""Compare what is learnt now with the golden record: ``python -m tests.golden.compare``."""
+"""Compare every model that is learnt now with the golden record: ``python -m tests.golden.compare``."""
 
 import sys
 from collections.abc import Iterator

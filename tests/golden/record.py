@@ -1,6 +1,6 @@
 """Write the golden record: ``python -m tests.golden.record``.
 
-Record anew only if a change of what is learnt is wanted, and say in the commit why a bit had to change.
+Record again only to change what the engine learns, and say in the commit why a bit had to change.
 """
 
 import numpy as np

@@ -118,7 +118,7 @@ def dense(stream: list[Example], n_features: int, dtype: str) -> np.ndarray:
 
 
 def csr(stream: list[Example], n_features: int, dtype: str) -> scipy.sparse.csr_array:
-    """Rows as they are spelled: columns in any order, one of them twice now and then."""
+    """CSR rows that are not canonical: columns in any order, one of them twice now and then."""
     rows = [columns_and_values(example) for example in stream]
     indptr = np.cumsum([0, *(len(columns) for columns, _ in rows)])
     indices = np.array([column for columns, _ in rows for column in columns], np.int32)

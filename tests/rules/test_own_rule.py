@@ -191,7 +191,7 @@ def odd(margin, sq_w, sq_x, coef_sum, state, params):
         keep, add = 1e4, 1e-3
     elif params.kind == 2.0:  # grows before its first step
         keep, add = (1e200 if rounds < 6.0 else 1.0), (1.0 if rounds == 5.0 else 0.0)
-    elif params.kind == 3.0:  # remembers what is not a number
+    elif params.kind == 3.0:  # remembers NaN
         memory = math.nan
     elif params.kind == 4.0:  # overflows
         keep = 1e100
