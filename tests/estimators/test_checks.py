@@ -30,7 +30,6 @@ def test_no_tag_switches_checks_off(learner):
     tags = get_tags(learner)
     assert not tags.classifier_tags.poor_score
     assert not tags.no_validation
-    assert not tags._skip_test
     assert not tags.non_deterministic
     assert tags.input_tags.sparse
     assert not tags.input_tags.allow_nan
