@@ -306,6 +306,13 @@ def test_a_line_that_is_too_long_is_one_bad_line(tmp_path, monkeypatch, block_by
     assert stream.place == Place(1, 0, 0, 1, 51)
 
 
+def test_a_stream_can_be_read_twice(tmp_path):
+    stream = open_stream(write(tmp_path, BAD), on_bad="skip", exact=True)
+    for _ in range(2):
+        assert [labels.tolist() for _, labels, _ in stream] == [["1", "-1", "1"]]
+        assert (stream.n_examples, stream.n_bad, stream.place.source) == (3, 4, 1)
+
+
 # Options
 
 

@@ -8,7 +8,7 @@ import pytest
 
 MAX_MB = 150
 
-# Trains in a process of its own, and prints the peak of memory beside the imports, the weights and the index.
+# Trains in another process, and prints the peak of memory beside imports, weights and index.
 TRAIN = """
 import resource, sys
 import pyarrow.ipc, pyarrow.parquet

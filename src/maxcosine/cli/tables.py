@@ -66,7 +66,7 @@ def _test_error(outcome: dict[str, Any]) -> str | None:
 
 
 def report_bad_lines(outcome: dict[str, Any]) -> None:
-    """Print what is wrong with the first bad lines, and how many more there are."""
+    """Print the messages of the first bad lines, and the number of further ones."""
     told = outcome["first_bad_lines"]
     for line in told:
         tell(f"skipped {line}")

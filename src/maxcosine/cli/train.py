@@ -67,7 +67,7 @@ def train(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write what was predicted of each example before it was learnt (in the first pass).",
+            help="Write the label predicted for each example before it was learnt (in the first pass).",
         ),
     ] = None,
     init: Annotated[

@@ -88,7 +88,7 @@ class RowBatch:
     n_columns : int, optional
         One more than the highest column, if it is known.
     hashed_names : Names, optional
-        The names of hashed features as they are written, if they are kept.
+        The names of hashed features as written in the text, if they are kept.
     hashed_columns : array of uint32, optional
         The column of each of these names.
     skipped : array of int

@@ -2,4 +2,4 @@
 
 
 class StreamError(ValueError):
-    """Input that cannot be read; the message says where, what was found, and what to do."""
+    """Input that cannot be read; the message gives the place, the fault and a remedy."""

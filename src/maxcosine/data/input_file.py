@@ -56,7 +56,7 @@ def open_binary(name: str) -> io.BufferedReader:
 class InputFile:
     """One input, without its compression, which its first bytes tell.
 
-    `position` counts the bytes that have been read, as they are on disk; it stays 0 for a pipe.
+    `position` counts the bytes that have been read from disk; it stays 0 for a pipe.
     """
 
     def __init__(self, name: str, stop: int | None = None) -> None:
@@ -98,7 +98,7 @@ class InputFile:
                 n = self._readinto(buffer[filled:])
             except (MemoryError, StreamError):
                 raise
-            except Exception as error:  # each decompressor has errors of its own
+            except Exception as error:  # each decompressor raises other errors
                 raise StreamError(
                     f"{self._title}: cannot be read to its end: {error}; it is cut short or damaged, "
                     "fetch it again"

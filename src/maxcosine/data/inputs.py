@@ -114,10 +114,7 @@ class Inputs:
     """The inputs of a stream, and how far they have been read."""
 
     def __init__(
-        self,
-        names: InputNames,
-        spans: Sequence[Span] | None = None,
-        block_bytes: int = BLOCK_BYTES,
+        self, names: InputNames, spans: Sequence[Span] | None = None, block_bytes: int = BLOCK_BYTES
     ) -> None:
         self.names = expand([names] if isinstance(names, str | os.PathLike) else names)
         self.spans = [Span()] * len(self.names) if spans is None else list(spans)
@@ -138,7 +135,7 @@ class Inputs:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the inputs that have been read, as they are on disk."""
+        """Bytes that have been read from disk; compressed ones count as compressed."""
         file, finished = self._file, self._finished_bytes  # another thread may change them meanwhile
         return finished + (0 if file is None else int(file.position))
 
@@ -167,7 +164,7 @@ class Inputs:
 
         `open_input` opens the input of a number; it returns a context manager with a `position`.
         """
-        self._finished_bytes = 0
+        self._finished_bytes = self.skipped_bytes = 0
         for number, name in enumerate(self.names):
             if number < start.source:
                 self.skipped_bytes += size_of(name) or 0

@@ -99,7 +99,7 @@ class SupportsWrite(Protocol):
 class BadLines:
     """The bad lines of a stream: the first one is an error, or all are skipped.
 
-    `messages` says what is wrong with the first ones; `file` takes the lines that are skipped.
+    `messages` describes the first ones; `file` receives the lines that are skipped.
     """
 
     def __init__(self, on_bad: str, file: SupportsWrite | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -100,9 +101,9 @@ class Stream:
 
     def recognise(self) -> str:
         """Read until the format is known, and return it; "auto" if no line tells it."""
-        blocks = self.inputs.blocks(self.start)
-        while self.options.format == "auto" and (block := next(blocks, None)) is not None:
-            self._resolve(block)
+        with closing(self.inputs.blocks(self.start)) as blocks:
+            while self.options.format == "auto" and (block := next(blocks, None)) is not None:
+                self._resolve(block)
         return self.options.format
 
     def batches(self) -> Iterator[RowBatch]:
@@ -110,6 +111,7 @@ class Stream:
 
         A batch without rows is given if it has bad lines: `predict` answers each of them by an empty line.
         """
+        self.place, self.n_examples = self.start, 0
         for parsed in self._parsed():
             batch = self._finish(parsed)
             self.n_examples += len(batch)

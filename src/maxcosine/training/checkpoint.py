@@ -60,7 +60,7 @@ class SideFile:
         return os.fstat(self._file.fileno()).st_size
 
     def cut(self, length: int) -> None:
-        """Remove what is beyond a length."""
+        """Remove everything beyond a length."""
         if self.length() < length:
             raise BadCheckpoint(
                 f"{self._beside} is shorter than the checkpoint {self._checkpoint} says; "

@@ -64,7 +64,7 @@ def open_for_model(
 
 
 def read_options_of(model: Model, provenance: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the options that the data of a model were read with, as far as they are known."""
+    """Return the known options that the data of a model were read with."""
     features, recorded = model.features, (provenance or {}).get("options", {})
     return {
         "bits": features.bits or 0,

@@ -98,7 +98,7 @@ class Training:
         return refuse_empty(self.learner.model, self.stream)
 
     def resume(self) -> bool:
-        """Continue from the checkpoint; return False if there is none."""
+        """Continue from the checkpoint; return False if it does not exist."""
         assert self.checkpoint is not None
         if not self.checkpoint.exists():
             return False
