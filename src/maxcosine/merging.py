@@ -35,21 +35,10 @@ SHORTEST_W, LONGEST_W = 1e-6, 1e6
 def merge(
     models: Sequence[Model], how: str = "certified", *, weights: Sequence[float] | None = None
 ) -> Model:
-    """Merge models of one rule into one with all their classes and features.
+    """Merge models of one rule into a new one, which can go on learning.
 
-    Parameters
-    ----------
-    models : sequence of Model
-        Models of one rule, learnt on different data. They stay unchanged.
-    how : {"certified", "mean"}, default="certified"
-        The mean of the points w / Lambda with the largest proven bound, or the plain mean.
-    weights : sequence of float, default=None
-        The weight of each model in the plain mean; None weighs all models the same.
-
-    Returns
-    -------
-    Model
-        A new model, which can go on learning.
+    It has all their classes and features. `weights` are those of the models in the plain mean. See
+    `maxcosine.merge`, which merges classifiers.
     """
     if how not in HOW:
         raise ValueError(f"how={how!r} is not a way of merging; it is one of {', '.join(HOW)}")
@@ -119,17 +108,7 @@ def nearest_point(gram: np.ndarray) -> np.ndarray:
 
     The weights tau >= 0 minimise norm(U tau)^2 + (sum(tau) - 1)^2 by non-negative least squares, and are then
     divided by their sum. The unknowns are s_k = tau_k norm(u_k), so that points of very different norms are
-    equally precise.
-
-    Parameters
-    ----------
-    gram : array of shape (n_points, n_points)
-        The dot products of the points u_k, none of which is 0.
-
-    Returns
-    -------
-    array of shape (n_points,)
-        The weights tau >= 0, of sum 1.
+    equally precise. `gram` holds the dot products of the points, none of which is 0.
     """
     norms = np.sqrt(gram.diagonal())
     values, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
@@ -236,7 +215,7 @@ class _MergedPoint:
 
     mean: _Mean
     length: float
-    """The mean of the norms of the merged hypotheses."""
+    """The mean of the norms of the hypotheses."""
     smallest: float
     """No norm below this one is claimed."""
     bounds: tuple[float, float]

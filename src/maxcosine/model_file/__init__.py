@@ -44,21 +44,7 @@ MORE = "more."
 
 @dataclass
 class Loaded:
-    """The content of a model file.
-
-    Attributes
-    ----------
-    model : Model
-        What was learnt.
-    provenance : dict or None
-        Where the model is from: command, data, versions, times.
-    estimator : dict or None
-        The class and the parameters of the classifier, if one was saved.
-    more : dict or None
-        Other JSON that was saved, for example the position in a stream.
-    tensors : dict
-        Other arrays that were saved, by name.
-    """
+    """The content of a model file; see the parameters of `save`."""
 
     model: Model
     provenance: dict[str, Any] | None

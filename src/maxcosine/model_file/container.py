@@ -79,7 +79,7 @@ def write(file: IO[bytes], text: str, tensors: Mapping[str, np.ndarray]) -> None
     for name in names:
         array = tensors[name]
         start, stop = stop, stop + array.nbytes
-        header[name] = {"dtype": _code(array), "shape": array.shape, "data_offsets": [start, stop]}
+        header[name] = {"dtype": _code(name, array), "shape": array.shape, "data_offsets": [start, stop]}
     raw = json.dumps(header, separators=(",", ":")).encode()
     raw += b" " * (-len(raw) % 8)
     file.write(len(raw).to_bytes(8, "little") + raw)
@@ -103,12 +103,15 @@ def digest_of(tensors: Iterable[tuple[str, np.ndarray]]) -> str:
         sha = hashlib.sha256()
         for block in blocks_of(array):
             sha.update(block.data)
-        lines.append(json.dumps([name, _code(array), array.shape, sha.hexdigest()]))
+        lines.append(json.dumps([name, _code(name, array), array.shape, sha.hexdigest()]))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
-def _code(array: np.ndarray) -> str:
-    return CODES[array.dtype.newbyteorder("<")]
+def _code(name: str, array: np.ndarray) -> str:
+    dtype = array.dtype.newbyteorder("<")
+    if dtype not in CODES:
+        raise TypeError(f"the tensor {name!r} has the type {dtype}, which a model file cannot store")
+    return CODES[dtype]
 
 
 def _checksum(digest: str, text: str) -> str:
