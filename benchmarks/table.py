@@ -48,7 +48,7 @@ class Result:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the targets are reached; None if there are none."""
+        """Whether the targets are reached; None without targets."""
         if self.least is None and self.most is None:
             return None
         fast_enough = self.least is None or (self.ratio or 0.0) >= self.least
