@@ -16,6 +16,7 @@ Spec = dict[str, Any]
 
 ALL = -1
 """The index that stands for all labels."""
+ALL_LABELS = "all labels"
 FEW = 6
 """The number of rules that fit side by side at every label, and of curves that fit in one figure."""
 
@@ -25,15 +26,20 @@ LEGEND_OF_SHOWN: Spec = {**LEGEND, "values": {"expr": "shown"}, "symbolStrokeWid
 POINT: Spec = {"type": "point", "filled": True, "size": 55, "opacity": 1}
 LOG_SCALE = {"type": "log", "nice": False}
 LOG_TICKS = [digit * 10.0**power for power in range(-9, 10) for digit in (1, 1.5, 2, 3, 5, 7)]
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
-AXIS: Spec = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8}
 CONFIG: Spec = {
-    "font": FONT,
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
     "aria": False,  # the text beside the figure says more than a description of each mark
     "view": {"stroke": None},
     "title": {"anchor": "start", "fontSize": 16, "subtitleFontSize": 12, "offset": 14},
     "tick": {"color": "#888888"},
-    "axis": {"labelFlush": False, "labelSeparation": 8, **AXIS},
+    "axis": {
+        "labelFlush": False,
+        "labelSeparation": 8,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+    },
     "legend": {"columns": 3, "labelFontSize": 12, "symbolSize": 90},
 }
 
@@ -49,6 +55,7 @@ class Figure:
     alt: dict[int, str]
     """What the figure shows, in words and numbers: for ALL, and for each label that can be chosen."""
     spec: Spec
+    has_curves: bool = False
 
 
 def renderer() -> Any:
@@ -71,12 +78,8 @@ def describe(values: dict[str, float]) -> str:
     return ", ".join(words) or "nothing is proven"
 
 
-# --- whole specifications --------------------------------------------------------------------
-
-
-def base(rows: list[Spec], shown: Iterable[str]) -> Spec:
+def base(rows: list[Spec], shown: Iterable[str] = ()) -> Spec:
     """Return the common part of all specifications; `shown` are the rules whose curves are drawn at first."""
-    titles = {row["rule"] for row in rows}
     return {
         "width": 640,
         # A reader's font may be wider than the renderer's.
@@ -84,7 +87,7 @@ def base(rows: list[Spec], shown: Iterable[str]) -> Spec:
         "autosize": {"type": "fit-x", "contains": "padding"},
         "params": [
             {"name": "label", "value": ALL},
-            {"name": "shown", "value": [title_of(rule) for rule in shown if title_of(rule) in titles]},
+            {"name": "shown", "value": [title_of(rule) for rule in shown]},
         ],
         "data": {"values": rows},
         "config": CONFIG,
@@ -123,9 +126,6 @@ def curve_row(rule: str, examples: np.ndarray, values: np.ndarray, index: int = 
     """Return one row for a whole curve: a row for each point would make the file much larger."""
     points = [float(f"{value:.6g}") for value in values]
     return {"rule": title_of(rule), "index": index, "examples": examples.tolist(), "value": points}
-
-
-# --- parts -----------------------------------------------------------------------------------
 
 
 def number(field: str, title: str | list[str], **options: Any) -> Spec:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiments import charts
+from maxcosine.experiments import charts, html_page
 from maxcosine.experiments.charts import ALL, FEW, Figure, Spec
-from maxcosine.experiments.html_page import Cell, Page, duration, figure_html, rule_checkboxes, table_html
+from maxcosine.experiments.html_page import Cell, duration, table_html
 from maxcosine.experiments.results import AVERAGED
 from maxcosine.experiments.rule_styles import title_of, titles_of
 
@@ -53,22 +53,20 @@ def write(comparison: Mapping[str, Any], details: RunDetails, path: str | Path) 
 def page(comparison: Mapping[str, Any], details: RunDetails) -> str:
     """Return the report as HTML."""
     results = ComparedRules(comparison)
-    drawn, shown = [errors(results), learning(results)], results.rules[:FEW]
-    boxes = rule_checkboxes(results.rules, shown) if len(results.rules) > 1 else ""
-    return Page(
+    return html_page.page(
+        [errors(results), learning(results)],
+        [_table(results)],
         kind="maxcosine comparison",
         title=_capitalise(f"{titles_of(results.rules)} on {_names(details.data, 1)}"),
         method=_method(results, details),
         summary=_summary(results),
         numbers=_key_numbers(results, details),
-        figures=drawn,
-        figures_html="\n".join([figure_html(drawn[0]), boxes, figure_html(drawn[1])]),
-        shown=shown,
-        tables=[_table(results)],
+        rules=results.rules,
+        shown=results.rules[:FEW],
         repeat="The same command on the same data gives exactly the same counts; only times differ.",
         command=details.command,
         facts=_facts(results, details),
-    ).html()
+    )
 
 
 class ComparedRules:
@@ -92,9 +90,6 @@ class ComparedRules:
     def errors(self, kind: str) -> dict[str, float]:
         """Return an error of every rule, in percent."""
         return {rule: 100.0 * error for rule, error in self.column(f"{kind}_error").items()}
-
-
-# --- words and numbers -----------------------------------------------------------------------
 
 
 def _method(results: ComparedRules, details: RunDetails) -> str:
@@ -179,9 +174,6 @@ def _first(words: Sequence[str], count: int) -> str:
     return ", ".join(words[:count]) + (f" and {more:,} more" if more > 0 else "")
 
 
-# --- figures ---------------------------------------------------------------------------------
-
-
 def errors(results: ComparedRules) -> Figure:
     """Draw the progressive and the test error of each rule, the best rule on top."""
     tested = TEST in results.kinds
@@ -206,7 +198,7 @@ def errors(results: ComparedRules) -> Figure:
         "encoding": {"detail": {"field": "rule"}, "color": charts.colour(results.rules, None)},
     }
     x = charts.number("error", "error in %", scale={"zero": False, "padding": 14}, axis={"tickCount": 7})
-    spec = charts.base(rows, results.rules) | {
+    spec = charts.base(rows) | {
         "height": charts.height(len(results.rules)),
         "encoding": {"x": x, "y": charts.rule_rows(results.rules, results.rules[0])},
         "layer": [lines, points] if tested else [points],
@@ -236,10 +228,8 @@ def learning(results: ComparedRules) -> Figure:
         "that still falls at its end would improve with more examples. The axis of examples is logarithmic.",
         {ALL: f"{title}, after {results.examples:,} examples: {charts.describe(last)}."},
         charts.curve_chart(rows, results.rules, shown, charts.examples_axis(log=True), y),
+        has_curves=True,
     )
-
-
-# --- table -----------------------------------------------------------------------------------
 
 
 def _table(results: ComparedRules) -> str:
@@ -252,7 +242,7 @@ def _table(results: ComparedRules) -> str:
         ceiling = min((one for one in ceilings[rule] if one is not None), default=None)
         rows.append(
             [
-                Cell(title_of(rule), title_of(rule)),
+                Cell(title_of(rule)),
                 *(
                     Cell(f"{error[rule]:.3f} %", error[rule], best=error[rule] == min(error.values()))
                     for error in errors_of.values()

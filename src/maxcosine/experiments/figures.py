@@ -7,65 +7,26 @@ titles of the rules whose curves are drawn. Their default values give the printe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from maxcosine import files
 from maxcosine.experiments import charts
-from maxcosine.experiments.charts import ALL, FEW, Figure, Spec
+from maxcosine.experiments.charts import ALL, ALL_LABELS, FEW, Figure, Spec
 from maxcosine.experiments.results import AVERAGED, Results
 from maxcosine.experiments.rule_styles import STYLES, title_of
-from maxcosine.experiments.statistics import CONFIDENCE, differences, focus, means, spreads, wins
-
-ALL_LABELS = "all labels"
-PNG_SCALE = 2.0
-
-
-@dataclass(frozen=True)
-class CurveFigure:
-    """A figure with a curve for each rule."""
-
-    name: str
-    title: str
-    caption: str
-    y: Spec
-    """The vertical axis."""
-    described_at: float = 1.0
-    """The share of the examples after which the text gives the values."""
-
-
-CURVE_FIGURES = (
-    CurveFigure(
-        "learning",
-        "Mistakes while learning",
-        "The share of the examples so far that were predicted wrongly, each before it was learnt: lower is "
-        "better.",
-        charts.number("value", "mistakes in 100 examples", axis={"tickCount": 5}, scale={"zero": True}),
-    ),
-    CurveFigure(
-        "bound",
-        "The bound",
-        "The bound times the margin of any separator of the examples so far is a proven lower bound on the "
-        "cosine between that separator and the hypothesis. The axis is logarithmic.",
-        charts.log_number("value", "Λ / ‖w‖"),
-    ),
-    CurveFigure(
-        "margin_ceiling",
-        "The margin ceiling",
-        "No hyperplane through the origin separates the examples so far with a larger margin: the lower the "
-        "ceiling, the more is proven. The axis is logarithmic.",
-        charts.log_number("value", "margin ceiling"),
-    ),
-    CurveFigure(
-        "cosine",
-        "Cosine to the final hypothesis",
-        "How close the direction is to the final one: a curve that is high early has settled early.",
-        charts.number("value", "cosine", axis={"tickCount": 5}, scale={"zero": False}),
-        described_at=0.25,
-    ),
+from maxcosine.experiments.statistics import (
+    CONFIDENCE,
+    differences,
+    focus,
+    means,
+    overall_means,
+    spreads,
+    wins,
 )
+
+PNG_SCALE = 2.0
 
 
 def figures(results: Results) -> list[Figure]:
@@ -74,7 +35,7 @@ def figures(results: Results) -> list[Figure]:
     if len(results.rules) > 1:
         found.append(paired(results))
     if results.curves.get("rules"):
-        found += [curves(results, kind) for kind in CURVE_FIGURES]
+        found += curve_figures(results)
     return found
 
 
@@ -108,9 +69,6 @@ def default_rules(results: Results) -> list[str]:
 def _is_variant(rule: str, results: Results) -> bool:
     """Whether a rule is the averaged variant of another rule in the results."""
     return rule.startswith(AVERAGED) and rule.removeprefix(AVERAGED) in results.rules
-
-
-# --- counts: grouped by label for few rules, one row per rule for many -----------------------
 
 
 def mistakes(results: Results) -> Figure:
@@ -148,7 +106,7 @@ def mistakes(results: Results) -> Figure:
             "encoding": {"y": _ranked_rows(rules, results)},
             "transform": [charts.CHOSEN_LABEL],
         }
-    spec = charts.base(rows, default_rules(results)) | layout | {"layer": [bars, whiskers]}
+    spec = charts.base(rows) | layout | {"layer": [bars, whiskers]}
     caption = (
         "The mean number of test mistakes over the orders of the examples: shorter bars are better. The line "
         "on a bar shows one standard deviation in both directions."
@@ -168,7 +126,7 @@ def _mistake_rows(results: Results) -> list[Spec]:
         # Over all labels, the spread is that of the mean from order to order.
         overall = counts[rule].mean(axis=0).std(ddof=min(1, results.permutations - 1))
         values, deviations = [mean[rule].mean(), *mean[rule]], [overall, *spread[rule]]
-        for index, value, std in zip(_indices(results), values, deviations, strict=True):
+        for index, (value, std) in enumerate(zip(values, deviations, strict=True), start=ALL):
             # A count is not negative, so the line of a bar does not go below zero.
             numbers = {"mean": value, "std": std, "low": max(0.0, value - std), "high": value + std}
             rows.append(_row(results, rule, index, numbers))
@@ -199,7 +157,7 @@ def paired(results: Results) -> Figure:
         tables[one.other][index + 1] = one.mean
     # The zero line spans all rows.
     layers = [zero, *(mark | {"encoding": places | mark["encoding"]} for mark in marks)]
-    spec = charts.base(rows, default_rules(results)) | {"height": height, "layer": layers}
+    spec = charts.base(rows) | {"height": height, "layer": layers}
     caption = (
         "All rules learn from the same orders, so their counts are compared in pairs: left of the zero line "
         f"{title} makes fewer mistakes than the other rule. The line through a point is the "
@@ -235,26 +193,63 @@ def _paired_marks(results: Results, others: Sequence[str]) -> tuple[Spec, Spec, 
     return zero, each_label, intervals, {"mark": charts.POINT, "encoding": encoding}
 
 
-# --- curves ----------------------------------------------------------------------------------
+def curve_figures(results: Results) -> list[Figure]:
+    """Draw four curves of every rule against the examples."""
+    return [
+        _curves(
+            results,
+            "learning",
+            "Mistakes while learning",
+            "The share of the examples so far that were predicted wrongly, each before it was learnt: lower "
+            "is better.",
+            charts.number("value", "mistakes in 100 examples", axis={"tickCount": 5}, scale={"zero": True}),
+        ),
+        _curves(
+            results,
+            "bound",
+            "The bound",
+            "The bound times the margin of any separator of the examples so far is a proven lower bound on "
+            "the cosine between that separator and the hypothesis. The axis is logarithmic.",
+            charts.log_number("value", "Λ / ‖w‖"),
+        ),
+        _curves(
+            results,
+            "margin_ceiling",
+            "The margin ceiling",
+            "No hyperplane through the origin separates the examples so far with a larger margin: the lower "
+            "the ceiling, the more is proven. The axis is logarithmic.",
+            charts.log_number("value", "margin ceiling"),
+        ),
+        _curves(
+            results,
+            "cosine",
+            "Cosine to the final hypothesis",
+            "How close the direction is to the final one: a curve that is high early has settled early.",
+            charts.number("value", "cosine", axis={"tickCount": 5}, scale={"zero": False}),
+            described_at=0.25,
+        ),
+    ]
 
 
-def curves(results: Results, kind: CurveFigure) -> Figure:
-    """Draw a curve of every rule against the examples."""
+def _curves(
+    results: Results, name: str, title: str, caption: str, y: Spec, described_at: float = 1.0
+) -> Figure:
+    """Draw a curve of every rule; the text gives its values after a share `described_at` of the examples."""
     examples = np.array(results.curves["examples"])
-    tables = {rule: _curve_table(results, rule, kind.name) for rule in results.rules}
-    if kind.name == "learning":  # an averaged variant learns exactly as its rule does
+    tables = {rule: _curve_table(results, rule, name) for rule in results.rules}
+    if name == "learning":  # an averaged variant learns exactly as its rule does
         tables = {rule: table for rule, table in tables.items() if not _is_variant(rule, results)}
     rows = []
     for rule, table in tables.items():
-        for index, values in zip(_indices(results), table, strict=True):
-            drawn = np.isfinite(values) & ((values > 0.0) | (kind.y["scale"].get("type") != "log"))
+        for index, values in enumerate(table, start=ALL):
+            drawn = np.isfinite(values) & ((values > 0.0) | (y["scale"].get("type") != "log"))
             rows.append(charts.curve_row(rule, examples[drawn], values[drawn], index))
     shown = [rule for rule in default_rules(results) if rule in tables]
-    spec = charts.curve_chart(rows, list(tables), shown, charts.examples_axis(), kind.y)
-    point = max(0, round(kind.described_at * len(examples)) - 1)
+    spec = charts.curve_chart(rows, list(tables), shown, charts.examples_axis(), y)
+    point = max(0, round(described_at * len(examples)) - 1)
     described = {rule: tables[rule][:, point].tolist() for rule in shown}
-    alt = _alt(results, f"{kind.title} after {examples[point]:,} examples", described, by_label=True)
-    return Figure(kind.name, kind.title, kind.caption, alt, spec)
+    alt = _alt(results, f"{title} after {examples[point]:,} examples", described, by_label=True)
+    return Figure(name, title, caption, alt, spec, has_curves=True)
 
 
 def _curve_table(results: Results, rule: str, name: str) -> np.ndarray:
@@ -267,21 +262,14 @@ def _curve_table(results: Results, rule: str, name: str) -> np.ndarray:
     return np.vstack([table.mean(axis=0), table])
 
 
-# --- parts -----------------------------------------------------------------------------------
-
-
-def _indices(results: Results) -> list[int]:
-    return [ALL, *range(len(results.labels))]
-
-
 def _alt(results: Results, title: str, tables: dict[str, list[float]], *, by_label: bool) -> dict[int, str]:
     """Describe the values of all rules: over all labels and, `by_label`, for each label."""
     names = ["mean over all labels", *(f"label {label}" for label in results.labels)]
-    return {
-        index: f"{title}, {names[index + 1]}: "
-        f"{charts.describe({rule: values[index + 1] for rule, values in tables.items()})}."
-        for index in (_indices(results) if by_label else [ALL])
-    }
+    texts = {}
+    for index, name in enumerate(names if by_label else names[:1], start=ALL):
+        values = {rule: table[index + 1] for rule, table in tables.items()}
+        texts[index] = f"{title}, {name}: {charts.describe(values)}."
+    return texts
 
 
 def _row(results: Results, rule: str, index: int, numbers: dict[str, float]) -> Spec:
@@ -296,5 +284,4 @@ def _side_by_side(rules: Sequence[str]) -> Spec:
 
 def _ranked_rows(rules: Sequence[str], results: Results) -> Spec:
     """Encode rules as rows, the one with the fewest mistakes over all labels on top."""
-    mean = means(results)
-    return charts.rule_rows(sorted(rules, key=lambda rule: float(mean[rule].mean())), focus(results))
+    return charts.rule_rows(sorted(rules, key=overall_means(results).__getitem__), focus(results))

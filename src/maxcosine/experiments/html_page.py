@@ -15,64 +15,66 @@ from html import escape
 from importlib.resources import files as resources
 from string import Template
 
-from maxcosine.experiments.charts import ALL, Figure, renderer
+from maxcosine.experiments.charts import ALL, ALL_LABELS, Figure, renderer
 from maxcosine.experiments.rule_styles import colour_of, title_of
 
 
-@dataclass(frozen=True)
-class Page:
-    """The content of a report, in the order of the page."""
+def page(
+    figures: Sequence[Figure],
+    tables: Iterable[str],
+    *,
+    summary: Iterable[str],
+    numbers: Iterable[tuple[str, str, str]],
+    facts: Iterable[tuple[str, str]],
+    rules: Sequence[str],
+    shown: Sequence[str],
+    labels: Sequence[str] = (),
+    **texts: str,
+) -> str:
+    """Return a report.
 
-    kind: str
-    title: str
-    method: str
-    """How the numbers were obtained."""
-    summary: Iterable[str]
-    """The outcome, in paragraphs."""
-    numbers: Iterable[tuple[str, str, str]]
-    """The name, value and detail of each key number."""
-    figures: Sequence[Figure]
-    figures_html: str
-    shown: Iterable[str]
-    """The rules whose curves are drawn at first."""
-    tables: Iterable[str]
-    repeat: str
-    """What the command reproduces."""
-    command: str
-    facts: Iterable[tuple[str, str]]
-    """What else is needed to reproduce the report."""
-
-    def html(self) -> str:
-        """Return the page."""
-        vega, script = _escape_script(renderer().javascript_bundle()), _resource("page.js")
-        plain = {"kind": self.kind, "title": self.title, "method": self.method, "repeat": self.repeat}
-        return Template(_resource("page.html")).substitute(
-            {name: escape(text) for name, text in {**plain, "command": self.command}.items()},
-            policy=escape(_content_policy(vega, script)),
-            style=_resource("page.css"),
-            summary="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.summary),
-            numbers="\n".join(_key_number(*number) for number in self.numbers),
-            figures=self.figures_html,
-            tables="\n".join(self.tables),
-            facts="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in self.facts),
-            data=self._data(),
-            vega=vega,
-            script=script,
-        )
-
-    def _data(self) -> str:
-        """Return the figures as JSON for the script."""
-        content = {
-            "figures": {figure.name: {"spec": figure.spec, "alt": figure.alt} for figure in self.figures},
-            "label": ALL,
-            "shown": [title_of(rule) for rule in self.shown],
-        }
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.replace("<", "\\u003c")  # so that a label cannot contain a tag
+    Parameters
+    ----------
+    summary : the outcome, in paragraphs
+    numbers : the name, value and detail of each key number
+    facts : what is needed to reproduce the report, besides the command
+    rules, shown : all rules, and those whose curves are drawn at first
+    labels : the labels that the reader can choose
+    texts : `kind` and `title` of the report, `method`, `command`, and what the command can `repeat`
+    """
+    vega, script = _escape_script(renderer().javascript_bundle()), _resource("page.js")
+    return Template(_resource("page.html")).substitute(
+        {name: escape(text) for name, text in texts.items()},
+        policy=escape(_content_policy(vega, script)),
+        style=_resource("page.css"),
+        summary="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in summary),
+        numbers="\n".join(
+            f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>'
+            f'<dd class="detail">{escape(detail)}</dd></div>'
+            for name, value, detail in numbers
+        ),
+        figures="\n".join(_figures_html(figures, rules, shown, labels)),
+        tables="\n".join(tables),
+        facts="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in facts),
+        data=_data(figures, shown),
+        vega=vega,
+        script=script,
+    )
 
 
 def _resource(name: str) -> str:
     return resources(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _data(figures: Sequence[Figure], shown: Sequence[str]) -> str:
+    """Return the figures as JSON for the script."""
+    content = {
+        "figures": {figure.name: {"spec": figure.spec, "alt": figure.alt} for figure in figures},
+        "label": ALL,
+        "shown": [title_of(rule) for rule in shown],
+    }
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")  # so that a label cannot contain a tag
 
 
 def _content_policy(*scripts: str) -> str:
@@ -90,23 +92,28 @@ def _escape_script(code: str) -> str:
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-# --- parts of a page -------------------------------------------------------------------------
-
-
-def _key_number(name: str, value: str, detail: str) -> str:
-    return (
-        f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>'
-        f'<dd class="detail">{escape(detail)}</dd></div>'
-    )
-
-
 def duration(seconds: float) -> str:
     """Format a duration in seconds or minutes."""
     return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
 
 
-def figure_html(figure: Figure, select: str = "") -> str:
-    """Return a figure with its title and caption; `select` is shown beside the title."""
+def _figures_html(
+    figures: Iterable[Figure], rules: Sequence[str], shown: Sequence[str], labels: Sequence[str]
+) -> Iterable[str]:
+    """Yield the figures without curves, checkboxes for the rules, and the figures with curves."""
+    curves = []
+    for figure in figures:
+        html = _figure_html(figure, _label_select(labels) if len(figure.alt) > 1 else "")
+        if figure.has_curves:
+            curves.append(html)
+        else:
+            yield html
+    if curves:
+        yield _rule_checkboxes(rules, shown) if len(rules) > 1 else ""
+        yield from ('<div class="curves">', *curves, "</div>")
+
+
+def _figure_html(figure: Figure, select: str) -> str:
     image = base64.b64encode(renderer().vegalite_to_svg(figure.spec).encode()).decode()
     return f"""<figure>
 <div class="top"><h3>{escape(figure.title)}</h3>{select}</div>
@@ -118,8 +125,16 @@ def figure_html(figure: Figure, select: str = "") -> str:
 </figure>"""
 
 
-def rule_checkboxes(rules: Iterable[str], shown: Sequence[str]) -> str:
-    """Return checkboxes for the rules whose curves are drawn."""
+def _label_select(labels: Sequence[str]) -> str:
+    options = [(ALL, ALL_LABELS), *enumerate(labels)]
+    return (
+        '<label class="scripted-only">label <select autocomplete="off">'
+        + "".join(f'<option value="{index}">{escape(label)}</option>' for index, label in options)
+        + "</select></label>"
+    )
+
+
+def _rule_checkboxes(rules: Sequence[str], shown: Sequence[str]) -> str:
     boxes = []
     for rule in rules:
         title, checked = escape(title_of(rule)), " checked" if rule in shown else ""
@@ -132,10 +147,10 @@ def rule_checkboxes(rules: Iterable[str], shown: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text, and the value that it is sorted by."""
+    """A cell of a table: its text, and the value that it is sorted by, which may be the text."""
 
     text: str
-    value: float | str
+    value: float | None = None
     detail: str = ""
     best: bool = False
 
@@ -143,9 +158,8 @@ class Cell:
         scope = ' scope="row"' if tag == "th" else ""
         best = ' class="best"' if self.best else ""
         detail = f" <small>{escape(self.detail)}</small>" if self.detail else ""
-        return (
-            f'<{tag}{scope}{best} data-value="{escape(str(self.value))}">{escape(self.text)}{detail}</{tag}>'
-        )
+        value = escape(self.text if self.value is None else str(self.value))
+        return f'<{tag}{scope}{best} data-value="{value}">{escape(self.text)}{detail}</{tag}>'
 
 
 Row = Sequence[Cell]

@@ -55,6 +55,11 @@ def means(results: Results) -> dict[str, np.ndarray]:
     return {rule: counts.mean(axis=1) for rule, counts in results.counts().items()}
 
 
+def overall_means(results: Results) -> dict[str, float]:
+    """Return for each rule the mean test mistakes over all labels."""
+    return {rule: float(found.mean()) for rule, found in means(results).items()}
+
+
 def spreads(results: Results) -> dict[str, np.ndarray]:
     """Return for each rule the standard deviation over permutations of its test mistakes on each label."""
     ddof = min(1, results.permutations - 1)  # the spread of a single permutation is 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from maxcosine.experiments.results import Results
 from maxcosine.experiments.rule_styles import join_words, title_of
-from maxcosine.experiments.statistics import Difference, differences, focus, mean_ranks, means, wins
+from maxcosine.experiments.statistics import Difference, differences, focus, mean_ranks, overall_means, wins
 
 PAPER_RIVALS = ("pa", "aggressive_romma")
 """The rules that MCP is compared with in the paper."""
@@ -64,7 +64,7 @@ def _comparison(one: Difference) -> str:
 
 
 def _ranking(results: Results) -> str:
-    ranks, mistakes = mean_ranks(results), {rule: float(x.mean()) for rule, x in means(results).items()}
+    ranks, mistakes = mean_ranks(results), overall_means(results)
     best, first = min(mistakes, key=mistakes.__getitem__), min(ranks, key=ranks.__getitem__)
     text = (
         f"Of all {len(results.rules)} learners, {title_of(best)} makes the fewest mistakes, "
@@ -84,5 +84,5 @@ def _ranking(results: Results) -> str:
 
 
 def _mean_mistakes(results: Results) -> str:
-    parts = [f"{title_of(rule)} makes {found.mean():.1f}" for rule, found in means(results).items()]
+    parts = [f"{title_of(rule)} makes {mean:.1f}" for rule, mean in overall_means(results).items()]
     return f"{', '.join(parts)} test mistakes per label on average on {results.title}."
