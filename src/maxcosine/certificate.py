@@ -77,9 +77,9 @@ class Certificate:
         Lambda, the sum of the coefficients of w, reduced by a proven bound on the rounding error. So the
         claim is Lambda / (norm(w) + slack).
     norm : float or array
-        norm(w), constant weight included.
+        The norm of w, constant weight included.
     bound : float or array
-        ell = Lambda / norm(w). The cosine to a separator of margin gamma is at least gamma ell - rounding.
+        The bound ell = Lambda / norm(w). The cosine to a separator of margin gamma is at least gamma ell - rounding.
     best_bound : float or array
         The largest ell so far.
     seen : int or array
