@@ -79,7 +79,8 @@ class Certificate:
     norm : float or array
         The norm of w, constant weight included.
     bound : float or array
-        The bound ell = Lambda / norm(w). The cosine to a separator of margin gamma is at least gamma ell - rounding.
+        The bound ell = Lambda / norm(w). The cosine to a separator of margin gamma is at least
+        gamma ell - rounding.
     best_bound : float or array
         The largest ell so far.
     seen : int or array
