@@ -1,12 +1,4 @@
-"""Examples of files larger than memory: text, pipes, archives and caches, one block after another.
-
->>> import maxcosine.data, tempfile, pathlib
->>> path = pathlib.Path(tempfile.mkdtemp()) / "few.svm"
->>> _ = path.write_text("+1 1:0.5 3:1\\n-1 2:2\\n")
->>> for X, labels, weights in maxcosine.data.open_stream(path):
-...     print(X.shape, labels.tolist(), weights)
-(2, 4) ['1', '-1'] None
-"""
+"""Examples of files larger than memory: text, pipes, archives and caches, one block after another."""
 
 from maxcosine.data.batch import RowBatch
 from maxcosine.data.cache_file import is_cache

@@ -169,12 +169,11 @@ class CacheFile:
         with self._errors():
             batch.validate(full=True)
             indptr, keys = self._lists(batch, self.kind)
-            value_indptr, items = self._lists(batch, "values")
+            value_indptr, values = self._lists(batch, "values")
             labels = batch.column("label").dictionary_encode()
             codes = _numbers(labels.indices.fill_null(-1) if labels.null_count else labels.indices)
         same = indptr == value_indptr
         self._check(same[1:], indptr[1:], f"the lists {self.kind} and values differ in length", first)
-        values = _numbers(items)
         self._check(np.isfinite(values), values, "the value {} is not finite", first, indptr)
         rows = RowBatch(indptr, keys, values, codes, self._weights(batch, first))
         if rows.kind != "names":
@@ -183,14 +182,12 @@ class CacheFile:
         return rows, labels.dictionary.to_pylist()
 
     def _lists(self, batch: Any, name: str) -> tuple[np.ndarray, Any]:
-        """Return where the lists of a column begin, and their items."""
+        """Return where the lists of a column begin, and their items: numbers or names."""
         column = batch.column(name)
         if column.null_count or column.values.null_count:
             raise self._damaged(f"something is missing (null) in {name}")
         offsets = _numbers(column.offsets).astype(np.int64) if len(column) else np.zeros(1, np.int64)
         items = column.values[offsets[0] : offsets[-1]]
-        if name == "values":
-            return offsets - offsets[0], items
         return offsets - offsets[0], _names(items) if name == "names" else _numbers(items)
 
     def _weights(self, batch: Any, first: int) -> np.ndarray | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from maxcosine import files
+
+if sys.platform != "win32":
+    import fcntl
 
 
 class BadCheckpoint(ValueError):
@@ -71,8 +74,8 @@ class SideFile:
 
 @contextmanager
 def locked(checkpoint: Path | None) -> Iterator[None]:
-    """Keep other trainings from writing the same checkpoint."""
-    if checkpoint is None:
+    """Keep other trainings from writing the same checkpoint; Windows has no such lock."""
+    if checkpoint is None or sys.platform == "win32":
         yield
         return
     checkpoint.parent.mkdir(parents=True, exist_ok=True)

@@ -72,21 +72,10 @@ class StreamLearner:
         """Which hashed columns have a name."""
 
     def learn(self, stream: Stream, batch: RowBatch, *, predicting: bool = True) -> np.ndarray:
-        """Learn from rows in their order; return what the model predicted of each row before.
+        """Learn the rows of a stream in their order.
 
-        Parameters
-        ----------
-        stream : Stream
-            The stream that the rows come from.
-        batch : RowBatch
-            The rows.
-        predicting : bool
-            False: return no predictions, which saves time.
-
-        Returns
-        -------
-        array of int
-            Codes of the predicted classes.
+        Returns the codes of the classes that the model predicted, for each row just before it was learnt; an
+        empty array if it is not `predicting`, which saves time.
         """
         if not len(batch):
             return np.zeros(0, np.int64)

@@ -9,7 +9,6 @@ MAX_SCORES = 1 << 20
 
 _BINS = 1 << 20
 _BIN_SHIFT = 12
-_STEP = 1 << 16
 
 
 class Ranking:
@@ -43,22 +42,15 @@ class Ranking:
             return None
         negative, positive = (np.concatenate(kept) for kept in self._scores)
         negative.sort()
-        below, ties, pairs = 0, 0, len(negative) * len(positive)
-        for start in range(0, len(positive), _STEP):
-            part = positive[start : start + _STEP]
-            first = np.searchsorted(negative, part)
-            below += int(first.sum())
-            ties += int((np.searchsorted(negative, part, side="right") - first).sum())
-        return (below + ties / 2) / pairs if pairs else None
+        first = np.searchsorted(negative, positive)
+        ties = np.searchsorted(negative, positive, side="right") - first
+        pairs = len(negative) * len(positive)
+        return (int(first.sum()) + int(ties.sum()) / 2) / pairs if pairs else None
 
     def _auc_of_counts(self, negatives: np.ndarray, positives: np.ndarray) -> float | None:
-        pairs, before, higher = int(negatives.sum()) * int(positives.sum()), 0, 0.0
-        for start in range(0, _BINS, _STEP):
-            part = negatives[start : start + _STEP]
-            below = before + np.cumsum(part) - part / 2.0
-            higher += float((positives[start : start + _STEP] * below).sum())
-            before += int(part.sum())
-        return higher / pairs if pairs else None
+        below = np.cumsum(negatives) - negatives / 2.0
+        pairs = int(negatives.sum()) * int(positives.sum())
+        return float((positives * below).sum()) / pairs if pairs else None
 
 
 def _bins(scores: np.ndarray) -> np.ndarray:
