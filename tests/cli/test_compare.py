@@ -18,8 +18,6 @@ DETAILS = {
     "held_out": 5,
     "options": {"format": "svmlight", "bits": 0, "exact": False, "log1p": True, "normalize": "l2"},
     "command": "maxcosine compare a.svm",
-    "versions": {"maxcosine": "0.1.0"},
-    "processor": "a processor",
     "started": "2020-01-01",
     "seconds": 1.5,
 }
@@ -43,7 +41,7 @@ def compared(folder, names=("mcp", "pa1"), hold_out=5, block_bytes=1 << 20, **se
 
 
 def page_of(found, **changes):
-    return comparison_report.page(found, comparison_report.RunDetails(**{**DETAILS, **changes}))
+    return comparison_report.page({**found, **DETAILS, **changes})
 
 
 def test_command_prints_json_and_writes_a_report(folder):

@@ -112,20 +112,17 @@ def _write_report(
 ) -> None:
     from maxcosine.data import describe_inputs, expand
     from maxcosine.experiments import comparison_report
-    from maxcosine.experiments.environment import processor, versions
 
-    details = comparison_report.RunDetails(
-        data=describe_inputs(stream.inputs.names),
-        test_data=describe_inputs(expand(test)) if test else [],
-        held_out=hold_out,
-        options={name: getattr(stream.options, name) for name in comparison_report.OPTIONS},
-        command=command_line(),
-        versions=versions(),
-        processor=processor(),
-        started=date.isoformat(timespec="seconds"),
-        seconds=seconds,
-    )
-    comparison_report.write(found, details, report)
+    details = {
+        "data": describe_inputs(stream.inputs.names),
+        "test_data": describe_inputs(expand(test)) if test else [],
+        "held_out": hold_out,
+        "options": {name: getattr(stream.options, name) for name in comparison_report.OPTIONS},
+        "command": command_line(),
+        "started": date.isoformat(timespec="seconds"),
+        "seconds": seconds,
+    }
+    comparison_report.write({**found, **details}, report)
 
 
 def _show(found: dict[str, Any]) -> None:

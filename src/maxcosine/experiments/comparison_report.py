@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from maxcosine import files
 from maxcosine.experiments import charts, html_page
 from maxcosine.experiments.charts import ALL, FEW, Figure, Spec
+from maxcosine.experiments.environment import processor, versions
 from maxcosine.experiments.html_page import Cell, duration, table_html
 from maxcosine.experiments.results import AVERAGED
 from maxcosine.experiments.rule_styles import title_of, titles_of
@@ -26,46 +26,32 @@ DECADES = 3
 """Curves show this many powers of ten of examples; before that they are noisy."""
 
 
-@dataclass(frozen=True)
-class RunDetails:
-    """How a comparison was run."""
+def write(comparison: Mapping[str, Any], path: str | Path) -> None:
+    """Write the report of a comparison.
 
-    data: Sequence[Mapping[str, Any]]
-    """The name and the bytes of each input."""
-    test_data: Sequence[Mapping[str, Any]]
-    """The same for separate test inputs."""
-    held_out: int | None
-    """If n, every n-th example was held out for the test."""
-    options: Mapping[str, Any]
-    """How the data were read: each of OPTIONS."""
-    command: str
-    versions: Mapping[str, str]
-    processor: str
-    started: str
-    seconds: float
+    Besides the entries of `Comparison.as_dict`, the comparison has these: `data` and `test_data`, the name
+    and the bytes of each input; `held_out`, n if every n-th example was held out for the test, or None;
+    `options`, how the data were read, each of OPTIONS; `command`; `started`; `seconds`.
+    """
+    files.write(path, page(comparison))
 
 
-def write(comparison: Mapping[str, Any], details: RunDetails, path: str | Path) -> None:
-    """Write the report of a comparison, given as `Comparison.as_dict` returns it."""
-    files.write(path, page(comparison, details))
-
-
-def page(comparison: Mapping[str, Any], details: RunDetails) -> str:
+def page(comparison: Mapping[str, Any]) -> str:
     """Return the report as HTML."""
     results = ComparedRules(comparison)
     return html_page.page(
         [errors(results), learning(results)],
         [_table(results)],
         kind="maxcosine comparison",
-        title=_capitalise(f"{titles_of(results.rules)} on {_names(details.data, 1)}"),
-        method=_method(results, details),
+        title=_capitalise(f"{titles_of(results.rules)} on {_names(comparison['data'], 1)}"),
+        method=_method(results),
         summary=_summary(results),
-        numbers=_key_numbers(results, details),
+        numbers=_key_numbers(results),
         rules=results.rules,
         shown=results.rules[:FEW],
         repeat="The same command on the same data gives exactly the same counts; only times differ.",
-        command=details.command,
-        facts=_facts(results, details),
+        command=comparison["command"],
+        facts=_facts(results),
     )
 
 
@@ -73,26 +59,21 @@ class ComparedRules:
     """The outcome of a comparison by rule, the best rule first."""
 
     def __init__(self, comparison: Mapping[str, Any]) -> None:
+        self.comparison = comparison
         self.examples: int = comparison["examples"]
         self.test_examples: int = comparison["test_examples"]
         self.classes: list[str] = comparison["classes"]
         self.features: int = comparison["features"]
-        self.marks = np.array(comparison["marks"])
-        self._rows = {(AVERAGED if row["average"] else "") + row["rule"]: row for row in comparison["rules"]}
-        self.rules = list(self._rows)
+        self.rows = {(AVERAGED if row["average"] else "") + row["rule"]: row for row in comparison["rules"]}
+        self.rules = list(self.rows)
         self.kinds = [PROGRESSIVE, TEST] if self.test_examples else [PROGRESSIVE]
-        self.ranked_by = self.kinds[-1]
-
-    def column(self, name: str) -> dict[str, Any]:
-        """Return one value of every rule."""
-        return {rule: row[name] for rule, row in self._rows.items()}
 
     def errors(self, kind: str) -> dict[str, float]:
         """Return an error of every rule, in percent."""
-        return {rule: 100.0 * error for rule, error in self.column(f"{kind}_error").items()}
+        return {rule: 100.0 * row[f"{kind}_error"] for rule, row in self.rows.items()}
 
 
-def _method(results: ComparedRules, details: RunDetails) -> str:
+def _method(results: ComparedRules) -> str:
     text = (
         f"All rules learn from the same {results.examples:,} examples in the same order, in one pass. Each "
         "example is predicted before it is learnt: the progressive error counts these mistakes."
@@ -101,12 +82,14 @@ def _method(results: ComparedRules, details: RunDetails) -> str:
         text += " The last hypothesis makes these predictions; the test uses the mean of all hypotheses."
     if not results.test_examples:
         return text
-    source = f"one in {details.held_out}, held out" if details.held_out else _names(details.test_data, 3)
+    held_out, test_data = results.comparison["held_out"], results.comparison["test_data"]
+    source = f"one in {held_out}, held out" if held_out else _names(test_data, 3)
     return f"{text} Then the rules are tested on {results.test_examples:,} examples: {source}."
 
 
 def _summary(results: ComparedRules) -> Iterable[str]:
-    error, kind = results.errors(results.ranked_by), results.ranked_by
+    kind = results.kinds[-1]
+    error = results.errors(kind)
     best, *others = results.rules
     text = f"{title_of(best)} has a {kind} error of {_percent(error[best])}."
     if others:
@@ -137,28 +120,29 @@ def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _key_numbers(results: ComparedRules, details: RunDetails) -> Iterable[tuple[str, str, str]]:
+def _key_numbers(results: ComparedRules) -> Iterable[tuple[str, str, str]]:
     for kind in reversed(results.kinds):
         error = results.errors(kind)
         best = min(error, key=error.__getitem__)
         yield f"Lowest {kind} error", _percent(error[best]), title_of(best)
     yield "Examples", f"{results.examples:,}", f"{results.features:,} features"
     yield "Classes", f"{len(results.classes):,}", _first(results.classes, 3)
-    yield "Rules", f"{len(results.rules)}", f"in {duration(details.seconds)}"
+    yield "Rules", f"{len(results.rules)}", f"in {duration(results.comparison['seconds'])}"
 
 
-def _facts(results: ComparedRules, details: RunDetails) -> Iterable[tuple[str, str]]:
-    yield "Data", _names(details.data, MAX_NAMES, sizes=True)
-    if details.test_data:
-        yield "Test", _names(details.test_data, MAX_NAMES, sizes=True)
-    yield "Read as", ", ".join(f"{name} {value}" for name, value in details.options.items() if value)
+def _facts(results: ComparedRules) -> Iterable[tuple[str, str]]:
+    found = results.comparison
+    yield "Data", _names(found["data"], MAX_NAMES, sizes=True)
+    if found["test_data"]:
+        yield "Test", _names(found["test_data"], MAX_NAMES, sizes=True)
+    yield "Read as", ", ".join(f"{name} {value}" for name, value in found["options"].items() if value)
     yield "Examples", f"{results.examples:,} to learn, {results.test_examples:,} to test"
     yield "Features", f"{results.features:,}"
     yield "Classes", f"{len(results.classes):,}: {_first(results.classes, MAX_NAMES)}"
     yield "Rules", ", ".join(title_of(rule) for rule in results.rules)
-    yield "Versions", ", ".join(f"{name} {value}" for name, value in details.versions.items())
-    yield "Machine", details.processor
-    yield "Started", details.started
+    yield "Versions", ", ".join(f"{name} {value}" for name, value in versions().items())
+    yield "Machine", processor()
+    yield "Started", found["started"]
 
 
 def _names(data: Sequence[Mapping[str, Any]], count: int, *, sizes: bool = False) -> str:
@@ -213,11 +197,12 @@ def errors(results: ComparedRules) -> Figure:
 
 def learning(results: ComparedRules) -> Figure:
     """Draw the progressive error so far against the examples."""
-    drawn = results.marks >= results.examples / 10**DECADES
-    marks, shown = results.marks[drawn], results.rules[:FEW]
-    mistakes = results.column("progressive_mistakes")
-    shares = {rule: 100.0 * np.array(mistakes[rule])[drawn] / marks for rule in results.rules}
-    rows = [charts.curve_row(rule, marks, share) for rule, share in shares.items()]
+    marks, shown = np.array(results.comparison["marks"]), results.rules[:FEW]
+    drawn = marks >= results.examples / 10**DECADES
+    rows = []
+    for rule, row in results.rows.items():
+        shares = 100.0 * np.array(row["progressive_mistakes"]) / marks
+        rows.append(charts.curve_row(rule, marks[drawn], shares[drawn]))
     y = charts.number("value", "mistakes in 100 examples so far", axis={"tickCount": 5}, scale={"zero": True})
     last = {rule: error for rule, error in results.errors(PROGRESSIVE).items() if rule in shown}
     title = "Progressive error while learning"
@@ -234,12 +219,10 @@ def learning(results: ComparedRules) -> Figure:
 
 def _table(results: ComparedRules) -> str:
     errors_of = {kind: results.errors(kind) for kind in results.kinds}
-    updates, seconds = results.column("updates"), results.column("seconds")
-    bounds, ceilings = results.column("bounds"), results.column("margin_ceilings")
     rows = []
-    for rule in results.rules:
-        bound = max((one for one in bounds[rule] if one is not None), default=None)
-        ceiling = min((one for one in ceilings[rule] if one is not None), default=None)
+    for rule, row in results.rows.items():
+        bound = max((one for one in row["bounds"] if one is not None), default=None)
+        ceiling = min((one for one in row["margin_ceilings"] if one is not None), default=None)
         rows.append(
             [
                 Cell(title_of(rule)),
@@ -247,10 +230,10 @@ def _table(results: ComparedRules) -> str:
                     Cell(f"{error[rule]:.3f} %", error[rule], best=error[rule] == min(error.values()))
                     for error in errors_of.values()
                 ),
-                Cell(f"{updates[rule]:,}", updates[rule]),
+                Cell(f"{row['updates']:,}", row["updates"]),
                 Cell("-", 0.0) if bound is None else Cell(f"{bound:.4g}", bound),
                 Cell("-", math.inf) if ceiling is None else Cell(f"{ceiling:.4g}", ceiling),
-                Cell(f"{seconds[rule]:.2f}", seconds[rule]),
+                Cell(f"{row['seconds']:.2f}", row["seconds"]),
             ]
         )
     several = len(results.classes) > 2

@@ -42,7 +42,8 @@ def page(
     labels : the labels that the reader can choose
     texts : `kind` and `title` of the report, `method`, `command`, and what the command can `repeat`
     """
-    vega, script = _escape_script(renderer().javascript_bundle()), _resource("page.js")
+    bundle, script = renderer().javascript_bundle(), _resource("page.js")
+    vega = bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")  # these would end the script
     return Template(_resource("page.html")).substitute(
         {name: escape(text) for name, text in texts.items()},
         policy=escape(_content_policy(vega, script)),
@@ -85,11 +86,6 @@ def _content_policy(*scripts: str) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _escape_script(code: str) -> str:
-    """Escape what would end a script element."""
-    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def duration(seconds: float) -> str:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maxcosine.experiments.results import AVERAGED, Run, Unit
-from maxcosine.experiments.rule_heads import RuleHeads, sparse_rows
+from maxcosine.experiments.rule_heads import WEIGHT_TYPE, RuleHeads
+from maxcosine.rows import SlotRows, csr_array, slot_rows_of
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
 
@@ -96,9 +97,9 @@ class Experiment:
         self.bucket_size = len(data.X_train) // protocol.buckets
         starts = range(0, self.bucket_size * protocol.buckets, self.bucket_size)
         buckets = [slice(start, start + self.bucket_size) for start in starts]
-        self._rows = [sparse_rows(data.X_train[bucket]) for bucket in buckets]
+        self._rows = [_slot_rows(data.X_train[bucket]) for bucket in buckets]
         self._classes = [data.y_train[bucket] for bucket in buckets]
-        self._test_rows = sparse_rows(data.X_test)
+        self._test_rows = _slot_rows(data.X_test)
         self._rules = list({learner.rule.name: learner.rule for learner in protocol.learners}.values())
         self._average = any(learner.averaged for learner in protocol.learners)
 
@@ -144,3 +145,7 @@ class Experiment:
             unit["runs"].append(asdict(run))
             unit["curves"][name] = heads.curves(head, averaged=averaged)
         return unit
+
+
+def _slot_rows(X: np.ndarray) -> SlotRows:
+    return slot_rows_of(csr_array(X, dtype=WEIGHT_TYPE))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -101,26 +101,24 @@ class Results:
         """Read a results file; raise `BadResults` if it is not one."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except ValueError as error:
             raise BadResults(
                 f"{path} is not a results file: {error}; give one that `reproduce` wrote"
             ) from None
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        found = content.pop("format", None) if isinstance(content, dict) else type(content).__name__
         if found != FORMAT:
             raise BadResults(f"{path} is not a results file: format {found!r} instead of {FORMAT!r}")
         try:
-            known = {one.name for one in fields(cls)}
-            results = cls(**{name: value for name, value in content.items() if name in known})
-            results.runs = [Run(**run) for run in content["runs"]]
+            content["runs"] = [Run(**run) for run in content["runs"]]
             for name in ("name", "labels", "sha256"):
-                results.dataset[name]
+                content["dataset"][name]
             for name in ("rules", "permutations"):
-                results.protocol[name]
+                content["protocol"][name]
+            return cls(**content)
         except (KeyError, TypeError) as error:
             raise BadResults(
                 f"{path} is an incomplete results file: {error}; run the experiment again"
             ) from None
-        return results
 
 
 def mean_curves(units: Iterable[Unit], examples: list[int]) -> dict[str, Any]:

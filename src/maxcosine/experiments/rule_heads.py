@@ -16,14 +16,6 @@ from maxcosine.rules.rule import Rule
 WEIGHT_TYPE = np.dtype(np.float64)
 
 
-def sparse_rows(X: np.ndarray) -> SlotRows:
-    """Return dense rows in the form that the engine reads."""
-    places, n_features = np.flatnonzero(X), X.shape[1]
-    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(X, axis=1))])
-    values = X.reshape(-1)[places].astype(WEIGHT_TYPE)
-    return SlotRows(indptr, (places % n_features).astype(np.uint32), values, n_features)
-
-
 class RuleHeads:
     """One head per rule; all heads learn from the same examples in one sweep."""
 

@@ -62,18 +62,17 @@ def join_words(words: Sequence[str]) -> str:
 
 def colour_of(rule: str) -> str:
     """Return the colour of a rule; that of an averaged rule is lighter."""
-    if rule.startswith(AVERAGED):
-        colour = colour_of(rule.removeprefix(AVERAGED))
-        return "#" + "".join(f"{(3 * int(colour[i : i + 2], 16) + 2 * 255) // 5:02x}" for i in (1, 3, 5))
-    return _colour_and_marker(rule)[0]
+    colour = _style(rule)[0]
+    if not rule.startswith(AVERAGED):
+        return colour
+    return "#" + "".join(f"{(3 * int(colour[i : i + 2], 16) + 2 * 255) // 5:02x}" for i in (1, 3, 5))
 
 
 def marker_of(rule: str) -> str:
     """Return the marker on the curve of a rule; an averaged rule has the same."""
-    return _colour_and_marker(rule.removeprefix(AVERAGED))[1]
+    return _style(rule)[1]
 
 
-def _colour_and_marker(rule: str) -> tuple[str, str]:
-    if rule in STYLES:
-        return STYLES[rule][1:]
-    return USER_STYLES[zlib.crc32(rule.encode()) % len(USER_STYLES)]
+def _style(rule: str) -> tuple[str, str]:
+    rule = rule.removeprefix(AVERAGED)
+    return STYLES[rule][1:] if rule in STYLES else USER_STYLES[zlib.crc32(rule.encode()) % len(USER_STYLES)]

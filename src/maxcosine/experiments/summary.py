@@ -21,7 +21,10 @@ def summarise(results: Results) -> list[str]:
         paragraphs.append(_claim(results, rivals))
     if len(rules) > 1 and not {*rules} <= {"mcp", *PAPER_RIVALS}:
         paragraphs.append(_ranking(results))
-    return paragraphs or [_mean_mistakes(results)]
+    if not paragraphs:
+        parts = [f"{title_of(rule)} makes {mean:.1f}" for rule, mean in overall_means(results).items()]
+        paragraphs.append(f"{', '.join(parts)} test mistakes per label on average on {results.title}.")
+    return paragraphs
 
 
 def _claim(results: Results, rivals: Sequence[str]) -> str:
@@ -81,8 +84,3 @@ def _ranking(results: Results) -> str:
             f"by mean rank ({ranks[rule]:.2f})."
         )
     return text
-
-
-def _mean_mistakes(results: Results) -> str:
-    parts = [f"{title_of(rule)} makes {mean:.1f}" for rule, mean in overall_means(results).items()]
-    return f"{', '.join(parts)} test mistakes per label on average on {results.title}."
