@@ -70,8 +70,8 @@ def renderer() -> Any:
 
 
 def describe(values: dict[str, float]) -> str:
-    """List rules with their values, the smallest first; of many rules, the first few and the last."""
-    ranked = sorted((value, title_of(rule)) for rule, value in values.items() if np.isfinite(value))
+    """List titles of rules with values, the smallest first; of many rules, the first few and the last."""
+    ranked = sorted((value, title) for title, value in values.items() if np.isfinite(value))
     words = [f"{title} {value:.4g}" for value, title in ranked]
     if len(words) > FEW + 1:
         words = [*words[:FEW], f"and so on up to {words[-1]}"]

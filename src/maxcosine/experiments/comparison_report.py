@@ -69,8 +69,8 @@ class ComparedRules:
         self.kinds = [PROGRESSIVE, TEST] if self.test_examples else [PROGRESSIVE]
 
     def errors(self, kind: str) -> dict[str, float]:
-        """Return an error of every rule, in percent."""
-        return {rule: 100.0 * row[f"{kind}_error"] for rule, row in self.rows.items()}
+        """Return an error of every rule in percent, by the titles of the rules."""
+        return {title_of(rule): 100.0 * row[f"{kind}_error"] for rule, row in self.rows.items()}
 
 
 def _method(results: ComparedRules) -> str:
@@ -90,15 +90,15 @@ def _method(results: ComparedRules) -> str:
 def _summary(results: ComparedRules) -> Iterable[str]:
     kind = results.kinds[-1]
     error = results.errors(kind)
-    best, *others = results.rules
-    text = f"{title_of(best)} has a {kind} error of {_percent(error[best])}."
+    best, *others = error
+    text = f"{best} has a {kind} error of {_percent(error[best])}."
     if others:
         text = (
-            f"{title_of(best)} has the lowest {kind} error, {_percent(error[best])}, followed by "
-            f"{title_of(others[0])} with {_percent(error[others[0]])}."
+            f"{best} has the lowest {kind} error, {_percent(error[best])}, followed by {others[0]} with "
+            f"{_percent(error[others[0]])}."
         )
     if len(others) > 1:
-        text += f" The highest is that of {title_of(others[-1])}, {_percent(error[others[-1]])}."
+        text += f" The highest is that of {others[-1]}, {_percent(error[others[-1]])}."
     yield _capitalise(text)
     n = results.test_examples or results.examples
     share = error[best] / 100.0
@@ -124,7 +124,7 @@ def _key_numbers(results: ComparedRules) -> Iterable[tuple[str, str, str]]:
     for kind in reversed(results.kinds):
         error = results.errors(kind)
         best = min(error, key=error.__getitem__)
-        yield f"Lowest {kind} error", _percent(error[best]), title_of(best)
+        yield f"Lowest {kind} error", _percent(error[best]), best
     yield "Examples", f"{results.examples:,}", f"{results.features:,} features"
     yield "Classes", f"{len(results.classes):,}", _first(results.classes, 3)
     yield "Rules", f"{len(results.rules)}", f"in {duration(results.comparison['seconds'])}"
@@ -162,9 +162,9 @@ def errors(results: ComparedRules) -> Figure:
     """Draw the progressive and the test error of each rule, the best rule on top."""
     tested = TEST in results.kinds
     rows: list[Spec] = [
-        {"rule": title_of(rule), "index": ALL, "kind": kind, "error": round(error, 4)}
+        {"rule": title, "index": ALL, "kind": kind, "error": round(error, 4)}
         for kind in results.kinds
-        for rule, error in results.errors(kind).items()
+        for title, error in results.errors(kind).items()
     ]
     grey = "#888888"
     legend = {**charts.LEGEND, "symbolStrokeColor": grey, "symbolFillColor": grey} if tested else None
@@ -204,7 +204,7 @@ def learning(results: ComparedRules) -> Figure:
         shares = 100.0 * np.array(row["progressive_mistakes"]) / marks
         rows.append(charts.curve_row(rule, marks[drawn], shares[drawn]))
     y = charts.number("value", "mistakes in 100 examples so far", axis={"tickCount": 5}, scale={"zero": True})
-    last = {rule: error for rule, error in results.errors(PROGRESSIVE).items() if rule in shown}
+    last = dict(list(results.errors(PROGRESSIVE).items())[:FEW])
     title = "Progressive error while learning"
     return Figure(
         "learning",
@@ -218,17 +218,17 @@ def learning(results: ComparedRules) -> Figure:
 
 
 def _table(results: ComparedRules) -> str:
-    errors_of = {kind: results.errors(kind) for kind in results.kinds}
     rows = []
     for rule, row in results.rows.items():
+        title = title_of(rule)
         bound = max((one for one in row["bounds"] if one is not None), default=None)
         ceiling = min((one for one in row["margin_ceilings"] if one is not None), default=None)
         rows.append(
             [
-                Cell(title_of(rule)),
+                Cell(title),
                 *(
-                    Cell(f"{error[rule]:.3f} %", error[rule], best=error[rule] == min(error.values()))
-                    for error in errors_of.values()
+                    Cell(f"{error[title]:.3f} %", error[title], best=error[title] == min(error.values()))
+                    for error in map(results.errors, results.kinds)
                 ),
                 Cell(f"{row['updates']:,}", row["updates"]),
                 Cell("-", 0.0) if bound is None else Cell(f"{bound:.4g}", bound),

@@ -12,21 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from maxcosine import files
-from maxcosine.experiments import charts
+from maxcosine.experiments import charts, statistics
 from maxcosine.experiments.charts import ALL, ALL_LABELS, FEW, Figure, Spec
 from maxcosine.experiments.results import AVERAGED, Results
 from maxcosine.experiments.rule_styles import STYLES, title_of
-from maxcosine.experiments.statistics import (
-    CONFIDENCE,
-    differences,
-    focus,
-    means,
-    overall_means,
-    spreads,
-    wins,
-)
-
-PNG_SCALE = 2.0
+from maxcosine.experiments.statistics import CONFIDENCE, differences, focus, overall_means
 
 
 def figures(results: Results) -> list[Figure]:
@@ -48,7 +38,7 @@ def save(results: Results, folder: str | Path) -> list[Path]:
     for figure in figures(results):
         titled = {**figure.spec, "title": {"text": figure.title, "subtitle": subtitle}}
         svg = vl_convert.vegalite_to_svg(titled)
-        for suffix, content in (("svg", svg), ("png", vl_convert.svg_to_png(svg, scale=PNG_SCALE))):
+        for suffix, content in (("svg", svg), ("png", vl_convert.svg_to_png(svg, scale=2.0))):
             path = Path(folder) / f"{figure.name}.{suffix}"
             files.write(path, content)
             written.append(path)
@@ -90,6 +80,10 @@ def mistakes(results: Results) -> Figure:
         "encoding": {start: charts.number("low", title), end: {"field": "high"}, "tooltip": tooltip},
     }
     rows = _mistake_rows(results)
+    alt = _alt(results, "Mean test mistakes", rows, by_label=not few)
+    won = statistics.wins(results)
+    best = max(won, key=won.__getitem__)
+    alt[ALL] += f" {title_of(best)} makes the fewest on {won[best]:.3g} of {len(results.labels)} labels."
     if few:
         rows = [row for row in rows if row["index"] != ALL]
         angle = -40 if max(map(len, results.labels)) > 3 else 0
@@ -111,24 +105,17 @@ def mistakes(results: Results) -> Figure:
         "The mean number of test mistakes over the orders of the examples: shorter bars are better. The line "
         "on a bar shows one standard deviation in both directions."
     )
-    tables = {rule: [values.mean(), *values] for rule, values in means(results).items()}
-    alt = _alt(results, "Mean test mistakes", tables, by_label=not few)
-    won = wins(results)
-    best = max(won, key=won.__getitem__)
-    alt[ALL] += f" {title_of(best)} makes the fewest on {won[best]:.3g} of {len(results.labels)} labels."
     return Figure("mistakes", "Mistakes on the test examples", caption, alt, spec)
 
 
 def _mistake_rows(results: Results) -> list[Spec]:
     rows = []
-    mean, spread, counts = means(results), spreads(results), results.counts()
-    for rule in results.rules:
+    for rule, counts in results.counts().items():
         # Over all labels, the spread is that of the mean from order to order.
-        overall = counts[rule].mean(axis=0).std(ddof=min(1, results.permutations - 1))
-        values, deviations = [mean[rule].mean(), *mean[rule]], [overall, *spread[rule]]
-        for index, (value, std) in enumerate(zip(values, deviations, strict=True), start=ALL):
+        for index, of_label in enumerate([counts.mean(axis=0), *counts], start=ALL):
+            mean, std = of_label.mean(), statistics.spread(of_label)
             # A count is not negative, so the line of a bar does not go below zero.
-            numbers = {"mean": value, "std": std, "low": max(0.0, value - std), "high": value + std}
+            numbers = {"mean": mean, "std": std, "low": max(0.0, mean - std), "high": mean + std}
             rows.append(_row(results, rule, index, numbers))
     return rows
 
@@ -150,11 +137,9 @@ def paired(results: Results) -> Figure:
         height = charts.height(len(others))
         marks = [each_label, *(mark | {"transform": [charts.CHOSEN_LABEL]} for mark in marks)]
     rows = []
-    tables: dict[str, list[float]] = {other: [np.nan] * (len(results.labels) + 1) for other in others}
     for one in differences(results, focus(results)):
-        index = ALL if one.label is None else one.label
-        rows.append(_row(results, one.other, index, {"mean": one.mean, "low": one.low, "high": one.high}))
-        tables[one.other][index + 1] = one.mean
+        numbers = {"mean": one.mean, "low": one.low, "high": one.high}
+        rows.append(_row(results, one.other, ALL if one.label is None else one.label, numbers))
     # The zero line spans all rows.
     layers = [zero, *(mark | {"encoding": places | mark["encoding"]} for mark in marks)]
     spec = charts.base(rows) | {"height": height, "layer": layers}
@@ -165,7 +150,7 @@ def paired(results: Results) -> Figure:
     )
     if not few:
         caption += " Thin ticks are the single labels."
-    alt = _alt(results, f"Test mistakes of {title} minus those of the other rule", tables, by_label=not few)
+    alt = _alt(results, f"Test mistakes of {title} minus those of the other rule", rows, by_label=not few)
     return Figure("paired", f"{title} compared with the other rules", caption, alt, spec)
 
 
@@ -247,7 +232,11 @@ def _curves(
     shown = [rule for rule in default_rules(results) if rule in tables]
     spec = charts.curve_chart(rows, list(tables), shown, charts.examples_axis(), y)
     point = max(0, round(described_at * len(examples)) - 1)
-    described = {rule: tables[rule][:, point].tolist() for rule in shown}
+    described = [
+        {"rule": title_of(rule), "index": index, "mean": value}
+        for rule in shown
+        for index, value in enumerate(tables[rule][:, point], start=ALL)
+    ]
     alt = _alt(results, f"{title} after {examples[point]:,} examples", described, by_label=True)
     return Figure(name, title, caption, alt, spec, has_curves=True)
 
@@ -262,12 +251,12 @@ def _curve_table(results: Results, rule: str, name: str) -> np.ndarray:
     return np.vstack([table.mean(axis=0), table])
 
 
-def _alt(results: Results, title: str, tables: dict[str, list[float]], *, by_label: bool) -> dict[int, str]:
-    """Describe the values of all rules: over all labels and, `by_label`, for each label."""
+def _alt(results: Results, title: str, rows: list[Spec], *, by_label: bool) -> dict[int, str]:
+    """Describe the means of all rules: over all labels and, `by_label`, for each label."""
     names = ["mean over all labels", *(f"label {label}" for label in results.labels)]
     texts = {}
     for index, name in enumerate(names if by_label else names[:1], start=ALL):
-        values = {rule: table[index + 1] for rule, table in tables.items()}
+        values = {row["rule"]: row["mean"] for row in rows if row["index"] == index}
         texts[index] = f"{title}, {name}: {charts.describe(values)}."
     return texts
 

@@ -158,10 +158,9 @@ class Cell:
         return f'<{tag}{scope}{best} data-value="{value}">{escape(self.text)}{detail}</{tag}>'
 
 
-Row = Sequence[Cell]
-
-
-def table_html(title: str, note: str, columns: Sequence[str], rows: Iterable[Row], foot: Row = ()) -> str:
+def table_html(
+    title: str, note: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], foot: Sequence[Cell] = ()
+) -> str:
     """Return a table that can be sorted by each column; the foot stays at the bottom."""
     head = "".join(f'<th scope="col"><button type="button">{escape(name)}</button></th>' for name in columns)
     body = "\n".join(_row_html(row) for row in rows)
@@ -177,6 +176,6 @@ def table_html(title: str, note: str, columns: Sequence[str], rows: Iterable[Row
 </div>"""
 
 
-def _row_html(cells: Row) -> str:
+def _row_html(cells: Sequence[Cell]) -> str:
     first, *others = cells
     return f"<tr>{first.html('th')}{''.join(cell.html() for cell in others)}</tr>"

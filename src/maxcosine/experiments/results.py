@@ -122,21 +122,15 @@ class Results:
 
 
 def mean_curves(units: Iterable[Unit], examples: list[int]) -> dict[str, Any]:
-    """Average the curves of every rule and label over permutations."""
-    grouped: dict[str, dict[int, list[dict[str, Any]]]] = {}
+    """Average the curves of every rule and label over permutations; labels keep their order."""
+    rules: dict[str, dict[str, Any]] = {}
     for unit in units:
         for rule, curves in unit["curves"].items():
-            grouped.setdefault(rule, {}).setdefault(unit["label"], []).append(curves)
-    return {
-        "examples": examples,
-        "rules": {
-            rule: {
-                str(label): {name: _mean([one[name] for one in of_label]) for name in CURVES}
-                for label, of_label in sorted(by_label.items())
-            }
-            for rule, by_label in grouped.items()
-        },
-    }
+            rules.setdefault(rule, {}).setdefault(str(unit["label"]), []).append(curves)
+    for by_label in rules.values():
+        for label, found in by_label.items():
+            by_label[label] = {name: _mean([one[name] for one in found]) for name in CURVES}
+    return {"examples": examples, "rules": rules}
 
 
 def _mean(curves: list[list[float | None]]) -> list[float | None]:

@@ -42,20 +42,12 @@ def title_of(rule: str) -> str:
 
 
 def titles_of(rules: Sequence[str]) -> str:
-    """Return the titles of up to three rules, or the number of rules.
-
-    >>> titles_of(["pa", "mcp"]), titles_of(["a", "b", "c", "d"])
-    ('PA and MCP', '4 rules')
-    """
+    """Return the titles of up to three rules, or the number of rules."""
     return f"{len(rules)} rules" if len(rules) > 3 else join_words([title_of(rule) for rule in rules])
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Join words with commas and "and".
-
-    >>> join_words(["a", "b", "c"])
-    'a, b and c'
-    """
+    """Join words: a, b and c."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 

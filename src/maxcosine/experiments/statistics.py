@@ -62,8 +62,12 @@ def overall_means(results: Results) -> dict[str, float]:
 
 def spreads(results: Results) -> dict[str, np.ndarray]:
     """Return for each rule the standard deviation over permutations of its test mistakes on each label."""
-    ddof = min(1, results.permutations - 1)  # the spread of a single permutation is 0
-    return {rule: counts.std(axis=1, ddof=ddof) for rule, counts in results.counts().items()}
+    return {rule: spread(counts) for rule, counts in results.counts().items()}
+
+
+def spread(counts: np.ndarray) -> np.ndarray:
+    """Return the standard deviation over permutations, the last axis; that of a single one is 0."""
+    return np.asarray(counts.std(axis=-1, ddof=min(1, counts.shape[-1] - 1)))
 
 
 def wins(results: Results) -> dict[str, float]:
