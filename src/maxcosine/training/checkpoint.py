@@ -7,9 +7,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from maxcosine import files
 
@@ -80,22 +80,30 @@ def locked(checkpoint: Path | None) -> Iterator[None]:
         return
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     path = checkpoint.with_name(checkpoint.name + ".lock")
-    with open(path, "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The last owner of the lock may have removed the file between the two lines above.
-            is_held = path.exists() and os.path.samestat(os.stat(path), os.fstat(file.fileno()))
-        except BlockingIOError:
-            is_held = False
-        if not is_held:
-            raise BadCheckpoint(
-                f"another training writes the checkpoint {checkpoint}; wait for its end, or name another file"
-            )
-        try:
+    try:
+        with open(path, "wb") as file:
+            if not _holds_lock(file, path):
+                raise BadCheckpoint(
+                    f"another training writes the checkpoint {checkpoint}; wait for its end, or name another "
+                    "file"
+                )
             clear_partial_files(checkpoint)
             yield
-        finally:
-            path.unlink(missing_ok=True)
+    finally:
+        # Opened again: Ctrl-C may have come while it was opened first.
+        with suppress(FileNotFoundError), open(path, "rb") as file:
+            if _holds_lock(file, path):
+                path.unlink()
+
+
+def _holds_lock(file: IO[bytes], path: Path) -> bool:
+    """Lock a file unless another process has; return whether this process has the lock."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    # The last owner may have removed the file after this process opened it.
+    return path.exists() and os.path.samestat(os.stat(path), os.fstat(file.fileno()))
 
 
 def clear_partial_files(path: Path) -> None:
