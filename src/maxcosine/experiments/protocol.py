@@ -14,18 +14,15 @@ import time
 from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from maxcosine.experiments.datasets import Dataset
 from maxcosine.experiments.results import AVERAGED, Run, Unit
 from maxcosine.experiments.rule_heads import WEIGHT_TYPE, RuleHeads
 from maxcosine.rows import SlotRows, csr_array, slot_rows_of
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from maxcosine.experiments.datasets import Dataset
 
 PAPER_RULES = ("pa", "aggressive_romma", "mcp")
 PERMUTATIONS = 20
@@ -95,10 +92,9 @@ class Experiment:
             )
         self.data, self.protocol = data, protocol
         self.bucket_size = len(data.X_train) // protocol.buckets
-        starts = range(0, self.bucket_size * protocol.buckets, self.bucket_size)
-        buckets = [slice(start, start + self.bucket_size) for start in starts]
-        self._rows = [_slot_rows(data.X_train[bucket]) for bucket in buckets]
-        self._classes = [data.y_train[bucket] for bucket in buckets]
+        n = self.bucket_size * protocol.buckets
+        self._rows = [_slot_rows(X) for X in np.split(data.X_train[:n], protocol.buckets)]
+        self._classes = np.split(data.y_train[:n], protocol.buckets)
         self._test_rows = _slot_rows(data.X_test)
         self._rules = list({learner.rule.name: learner.rule for learner in protocol.learners}.values())
         self._average = any(learner.averaged for learner in protocol.learners)

@@ -36,8 +36,7 @@ class RuleHeads:
         )
         self.kinds = sorted({False, average})
         """Whether hypotheses are averaged: the last ones are not."""
-        self._weights: dict[bool, list[np.ndarray]] = {averaged: [] for averaged in self.kinds}
-        self._scalars: dict[bool, list[np.ndarray]] = {averaged: [] for averaged in self.kinds}
+        self._records: dict[bool, list[tuple[np.ndarray, np.ndarray]]] = {kind: [] for kind in self.kinds}
 
     def learn(self, rows: SlotRows, positive: np.ndarray) -> None:
         """Learn from rows, of which those with the label are `positive`, and record the hypotheses."""
@@ -45,9 +44,8 @@ class RuleHeads:
         table = self._heads.table
         for averaged in self.kinds:
             heads = self._predicting(averaged)
-            self._weights[averaged].append(heads.hypotheses()[0])
-            scalars = heads.exact_coef_sum, table["best_bound"], table["mistakes"]
-            self._scalars[averaged].append(np.array(scalars))
+            scalars = np.array([heads.exact_coef_sum, table["best_bound"], table["mistakes"]])
+            self._records[averaged].append((heads.hypotheses()[0], scalars))
 
     def _predicting(self, averaged: bool) -> Heads:
         return self._heads if averaged else self._heads.last()
@@ -72,8 +70,8 @@ class RuleHeads:
 
     def curves(self, head: int, *, averaged: bool) -> dict[str, list[Any]]:
         """Return the curves of a head, by name: one value for each time it has learnt."""
-        w = np.array([weights[head] for weights in self._weights[averaged]])
-        coef_sum, best_bound, mistakes = np.array(self._scalars[averaged])[:, :, head].T
+        w = np.array([weights[head] for weights, _ in self._records[averaged]])
+        coef_sum, best_bound, mistakes = np.array([one[:, head] for _, one in self._records[averaged]]).T
         norms = np.sqrt(np.einsum("ij,ij->i", w, w))
         bound = quotient(coef_sum, norms)
         best = np.maximum.accumulate(np.maximum(best_bound, bound))

@@ -13,15 +13,13 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from maxcosine import files
+from maxcosine.experiments.datasets import Dataset
 from maxcosine.experiments.environment import processor, versions
 from maxcosine.experiments.protocol import Experiment, Protocol
 from maxcosine.experiments.results import BadResults, Results, Run, Unit, mean_curves
-
-if TYPE_CHECKING:
-    from maxcosine.experiments.datasets import Dataset
 
 
 def run(
