@@ -15,16 +15,10 @@ inline constexpr std::size_t LANES = 4;
 
 typedef double DoubleLanes __attribute__((vector_size(LANES * sizeof(double))));
 
-template <class T>
-struct LanesOf {
-  typedef T type __attribute__((vector_size(LANES * sizeof(T))));
-};
-
+// Written out, because GCC compiles __builtin_convertvector from float to double poorly.
 template <class T>
 [[nodiscard]] inline DoubleLanes load_lanes(const T* from) {
-  typename LanesOf<T>::type lanes;
-  std::memcpy(&lanes, from, sizeof lanes);
-  return __builtin_convertvector(lanes, DoubleLanes);
+  return DoubleLanes{double(from[0]), double(from[1]), double(from[2]), double(from[3])};
 }
 
 [[nodiscard]] inline double sum_lanes(const DoubleLanes& lanes) {
@@ -51,29 +45,30 @@ template <class T>
   DoubleLanes lanes{};
   double rest = 0;
   for (std::size_t k = 0; k < in_lanes; k += LANES) {
-    const typename LanesOf<T>::type gathered = {weights[slots[k]], weights[slots[k + 1]], weights[slots[k + 2]],
-                                                weights[slots[k + 3]]};
-    lanes += load_lanes(x + k) * __builtin_convertvector(gathered, DoubleLanes);
+    const T gathered[LANES] = {weights[slots[k]], weights[slots[k + 1]], weights[slots[k + 2]], weights[slots[k + 3]]};
+    lanes += load_lanes(x + k) * load_lanes(gathered);
   }
   for (std::size_t k = in_lanes; k < n; ++k) rest += double(x[k]) * double(weights[slots[k]]);
   return sum_lanes(lanes) + rest;
 }
 
-// Dot products of a row with four neighbouring columns of the weights.
-template <class T>
-inline void score_four_columns(const std::uint32_t* slots, const T* x, std::size_t n, const T* weights, std::size_t width,
-                               double* scores) {
+// Dot products of a row with G groups of four neighbouring columns.
+template <std::size_t G, class T>
+inline void score_groups(const std::uint32_t* slots, const T* x, std::size_t n, const T* weights, std::size_t width,
+                         double* scores) {
   const std::size_t in_lanes = n - n % LANES;
-  DoubleLanes s0{}, s1{}, s2{}, s3{}, rest{};
-  for (std::size_t k = 0; k < in_lanes; k += LANES) {
-    s0 += load_lanes(weights + slots[k] * width) * double(x[k]);
-    s1 += load_lanes(weights + slots[k + 1] * width) * double(x[k + 1]);
-    s2 += load_lanes(weights + slots[k + 2] * width) * double(x[k + 2]);
-    s3 += load_lanes(weights + slots[k + 3] * width) * double(x[k + 3]);
+  DoubleLanes sums[LANES][G] = {}, rest[G] = {};
+  for (std::size_t k = 0; k < in_lanes; k += LANES)
+    for (std::size_t lane = 0; lane < LANES; ++lane) {
+      const T* columns = weights + slots[k + lane] * width;
+      for (std::size_t g = 0; g < G; ++g) sums[lane][g] += load_lanes(columns + g * LANES) * double(x[k + lane]);
+    }
+  for (std::size_t k = in_lanes; k < n; ++k)
+    for (std::size_t g = 0; g < G; ++g) rest[g] += load_lanes(weights + slots[k] * width + g * LANES) * double(x[k]);
+  for (std::size_t g = 0; g < G; ++g) {
+    const DoubleLanes total = ((sums[0][g] + sums[1][g]) + (sums[2][g] + sums[3][g])) + rest[g];
+    std::memcpy(scores + g * LANES, &total, sizeof total);
   }
-  for (std::size_t k = in_lanes; k < n; ++k) rest += load_lanes(weights + slots[k] * width) * double(x[k]);
-  const DoubleLanes sums = ((s0 + s1) + (s2 + s3)) + rest;
-  std::memcpy(scores, &sums, sizeof sums);
 }
 
 // Dot products of a row with every column. `width` is 1 or a multiple of four.
@@ -84,7 +79,11 @@ inline void score_columns(const std::uint32_t* slots, const T* x, std::size_t n,
     scores[0] = score_one_column(slots, x, n, weights);
     return;
   }
-  for (std::size_t h = 0; h < width; h += LANES) score_four_columns(slots, x, n, weights + h, width, scores + h);
+  std::size_t h = 0;
+#ifdef __AVX__  // twelve sums fit into the registers of AVX, not into those of SSE
+  for (; h + 3 * LANES <= width; h += 3 * LANES) score_groups<3>(slots, x, n, weights + h, width, scores + h);
+#endif
+  for (; h < width; h += LANES) score_groups<1>(slots, x, n, weights + h, width, scores + h);
 }
 
 // Adds factor * x to one column, in the arithmetic of the weights.
@@ -103,9 +102,9 @@ inline void add_row_in_double(T* column, std::size_t width, const std::uint32_t*
 
 // Whether the slots rise strictly and lie within the features.
 [[nodiscard]] inline bool is_canonical(const std::uint32_t* slots, std::size_t n, std::size_t n_features) {
-  bool rising = true;
-  for (std::size_t k = 1; k < n; ++k) rising &= slots[k] > slots[k - 1];
-  return rising && (n == 0 || slots[n - 1] < n_features);
+  std::uint32_t not_rising = 0;  // as wide as a slot, so that compilers vectorise the loop
+  for (std::size_t k = 1; k < n; ++k) not_rising |= slots[k] <= slots[k - 1];
+  return !not_rising && (n == 0 || slots[n - 1] < n_features);
 }
 
 // Whether all values are zero. A square norm of zero may also be an underflow.

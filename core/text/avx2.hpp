@@ -43,6 +43,11 @@ struct FourFeatures {
   std::size_t count;  // lanes that are features; 0 if not all features up to the end of the line are plain
 };
 
+template <class T>
+struct LanesOf {
+  typedef T type __attribute__((vector_size(4 * sizeof(T))));
+};
+
 template <class T, class Lanes>
 inline void store_four(T* to, Lanes lanes) {
   const auto converted = __builtin_convertvector(lanes, typename LanesOf<T>::type);
