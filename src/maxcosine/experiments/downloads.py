@@ -30,7 +30,8 @@ def download(url: str, progress: Progress) -> bytes:
     request = urllib.request.Request(url, headers={"User-Agent": "maxcosine"})
     content = bytearray()
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        # Unlike `urlopen`, a new opener reads the present proxy settings.
+        with urllib.request.build_opener().open(request, timeout=TIMEOUT_SECONDS) as response:
             length = response.headers.get("Content-Length", "")
             total = int(length) if length.isdecimal() else None
             progress(name, 0, total)
