@@ -81,7 +81,7 @@ lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/maxcosine/*.py')
+	@$(BIN)/python -m numpydoc lint $$(git ls-files 'src/maxcosine/*.py')
 
 bench: $(VENV)/.installed-test
 	@$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))

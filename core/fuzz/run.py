@@ -1,8 +1,8 @@
 """Build the fuzz drivers of the core with sanitizers and run them: ``python core/fuzz/run.py --seconds 300``.
 
-Each driver `fuzz_NAME.cpp` defines LLVMFuzzerTestOneInput. By default it is linked with `mutate_main.cpp`, which mutates
-seed inputs and needs only a compiler with AddressSanitizer and UndefinedBehaviorSanitizer; with --libfuzzer and
-clang++, libFuzzer drives it. `threads_main.cpp` runs under ThreadSanitizer.
+Each driver `fuzz_NAME.cpp` defines LLVMFuzzerTestOneInput. By default it is linked with `mutate_main.cpp`, which
+mutates seed inputs and needs only a compiler with AddressSanitizer and UndefinedBehaviorSanitizer; with --libfuzzer
+and clang++, libFuzzer drives it. `threads_main.cpp` runs under ThreadSanitizer.
 """
 
 from __future__ import annotations

@@ -120,7 +120,8 @@ def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) 
 
     Returns
     -------
-    array of float64, of shape (rows, columns)
+    array of float64
+        Of shape (rows, columns).
     """
     engine, n_rows = heads.engine, X.shape[0] if hasattr(X, "shape") else len(X)
     scores = np.empty((n_rows, heads.n_columns))

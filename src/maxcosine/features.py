@@ -144,7 +144,8 @@ class Features:
 
         Returns
         -------
-        SlotRows, or X itself if column numbers are slots
+        SlotRows or X
+            X itself if column numbers are slots.
         """
         if self.index is None:
             return X
