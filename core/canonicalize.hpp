@@ -41,7 +41,8 @@ template <class Value>
 // Adds up the values of equal keys, in the order of their first appearance; returns the number of different keys.
 // `table` is working memory: by hash, one more than the position of a key, or 0.
 template <class Key, class Value>
-[[nodiscard]] inline std::size_t sum_duplicates(Key* keys, Value* values, std::size_t n, std::vector<std::uint32_t>& table) {
+[[nodiscard]] inline std::size_t sum_duplicates(Key* keys, Value* values, std::size_t n,
+                                                std::vector<std::uint32_t>& table) {
   constexpr std::uint64_t GOLDEN_RATIO = 0x9E3779B97F4A7C15;  // 2^64 divided by it, for multiplicative hashing
   table.assign(std::bit_ceil(2 * n), 0);
   const std::size_t mask = table.size() - 1;

@@ -1,10 +1,11 @@
 // The Python functions that parse text and make rows canonical.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
-#include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,9 +41,9 @@ class BufferView {
   // The block buffer[start:stop].
   [[nodiscard]] std::string_view block(std::size_t start, std::size_t stop) const {
     const auto size = static_cast<std::size_t>(view_.len);
-    if (start < PADDING || start > stop || stop > size || size - stop < PADDING)
-      throw nb::value_error("a block needs PADDING bytes of the buffer before its start and after its stop");
-    if (stop - start > MAX_BLOCK) throw nb::value_error("a block has at most 2 GB");
+    require(PADDING <= start && start <= stop && stop <= size && size - stop >= PADDING,
+            "a block needs PADDING bytes of the buffer before its start and after its stop");
+    require(stop - start <= MAX_BLOCK, "a block has at most 2 GB");
     return {static_cast<const char*>(view_.buf) + start, stop - start};
   }
 
@@ -88,9 +89,10 @@ template <class Key, class Value>
   return result;
 }
 
-[[nodiscard]] ReadOptions read_options(unsigned bits, bool exact, bool log1p, bool l2, bool stop_at_fault, bool keep_names) {
-  if (bits > MAX_BITS) throw nb::value_error("bits is the number of bits of a column, 1 to 31, or 0 for no hashing");
-  if (bits != 0 && exact) throw nb::value_error("features are hashed (bits > 0) or exact, not both");
+[[nodiscard]] ReadOptions read_options(unsigned bits, bool exact, bool log1p, bool l2, bool stop_at_fault,
+                                       bool keep_names) {
+  require(bits <= MAX_BITS, "bits is the number of bits of a column, 1 to 31, or 0 for no hashing");
+  require(bits == 0 || !exact, "features are hashed (bits > 0) or exact, not both");
   return {bits, exact, {log1p, l2}, stop_at_fault, keep_names};
 }
 
@@ -115,8 +117,10 @@ PyParsedBlock py_parse_svmlight(nb::handle buffer, std::size_t start, std::size_
   const std::string_view text = view.block(start, stop);
   const ReadOptions options = read_options(bits, exact, log1p, l2, stop_at_fault, false);
   return with_type(dtype, [&]<class Value>(Value) {
-    if (exact) return to_python(without_gil([&] { return parse_svmlight<std::uint64_t, Value>(text, options); }), false, true);
-    return to_python(without_gil([&] { return parse_svmlight<std::uint32_t, Value>(text, options); }), false, true);
+    const auto parse = [&]<class Key>(Key) {
+      return to_python(without_gil([&] { return parse_svmlight<Key, Value>(text, options); }), false, true);
+    };
+    return exact ? parse(std::uint64_t{}) : parse(std::uint32_t{});
   });
 }
 
@@ -125,7 +129,7 @@ PyParsedBlock py_parse_vw(nb::handle buffer, std::size_t start, std::size_t stop
   const BufferView view(buffer);
   const std::string_view text = view.block(start, stop);
   const ReadOptions options = read_options(bits, exact, log1p, l2, stop_at_fault, keep_names);
-  if (bits == 0 && !exact) throw nb::value_error("features of this format have names: hash them (bits > 0) or set exact");
+  require(bits != 0 || exact, "features of this format have names: hash them (bits > 0) or set exact");
   return with_type(dtype, [&]<class Value>(Value) {
     return to_python(without_gil([&] { return parse_vw<Value>(text, options); }), exact || keep_names, !exact);
   });
@@ -134,53 +138,49 @@ PyParsedBlock py_parse_vw(nb::handle buffer, std::size_t start, std::size_t stop
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-template <class T>
-[[nodiscard]] std::span<const T> span_of(const Array<T>& array) {
-  return {array.data(), array.size()};
-}
-
-void check_indptr(std::span<const std::int64_t> indptr, std::size_t n_values) {
-  bool rising = !indptr.empty() && indptr.front() >= 0;
-  for (std::size_t k = 1; k < indptr.size(); ++k) rising &= indptr[k - 1] <= indptr[k];
-  if (!rising || static_cast<std::size_t>(indptr.back()) > n_values)
-    throw nb::value_error("indptr must rise and stay within the values");
+// The offsets of rows, which must rise and stay within n values.
+[[nodiscard]] std::span<const std::int64_t> checked_rows(const Array<std::int64_t>& indptr, std::size_t n) {
+  const std::span<const std::int64_t> rows(indptr.data(), indptr.size());
+  require(!rows.empty() && rows.front() >= 0 && std::is_sorted(rows.begin(), rows.end()) &&
+              static_cast<std::size_t>(rows.back()) <= n,
+          "indptr must rise and stay within the values");
+  return rows;
 }
 
 template <class Key, class Value>
 nb::tuple py_canonicalize(const Array<std::int64_t>& indptr, const Array<Key>& slots, const Array<Value>& values,
                           bool log1p, bool l2, const std::optional<Array<double>>& extra_squares) {
-  const auto rows = span_of(indptr);
-  check_indptr(rows, values.size());
-  if (slots.size() != values.size()) throw nb::value_error("slots and values must have the same length");
-  std::span<const double> extra;
-  if (extra_squares) extra = span_of(*extra_squares);
-  if (extra_squares && extra.size() + 1 != rows.size()) throw nb::value_error("extra_squares needs one entry for each row");
-  Buffer<std::int64_t> new_indptr(rows.size());
+  const std::span<const std::int64_t> rows = checked_rows(indptr, values.size());
+  require(slots.size() == values.size(), "slots and values must have the same length");
+  require(!extra_squares || extra_squares->size() + 1 == rows.size(), "extra_squares needs one entry for each row");
+  const double* extra = extra_squares ? extra_squares->data() : nullptr;
+  Buffer<std::int64_t> new_rows(rows.size());
   Buffer<Key> new_slots(values.size());
   Buffer<Value> new_values(values.size());
   {
     const nb::gil_scoped_release release;
     std::vector<std::uint32_t> table;
     std::size_t end = 0;
-    new_indptr[0] = 0;
+    new_rows[0] = 0;
     for (std::size_t row = 0; row + 1 < rows.size(); ++row) {
       const std::int64_t start = rows[row], stop = rows[row + 1];
-      std::copy(slots.data() + start, slots.data() + stop, new_slots.data() + end);
-      std::copy(values.data() + start, values.data() + stop, new_values.data() + end);
-      end += canonicalize_row(new_slots.data() + end, new_values.data() + end, static_cast<std::size_t>(stop - start),
-                              {log1p, l2}, table, extra.empty() ? 0.0 : extra[row]);
-      new_indptr[row + 1] = static_cast<std::int64_t>(end);
+      Key* row_slots = new_slots.data() + end;
+      Value* row_values = new_values.data() + end;
+      std::copy(slots.data() + start, slots.data() + stop, row_slots);
+      std::copy(values.data() + start, values.data() + stop, row_values);
+      end += canonicalize_row(row_slots, row_values, static_cast<std::size_t>(stop - start), {log1p, l2}, table,
+                              extra != nullptr ? extra[row] : 0.0);
+      new_rows[row + 1] = static_cast<std::int64_t>(end);
     }
     new_slots.resize(end);
     new_values.resize(end);
   }
-  return nb::make_tuple(to_numpy(std::move(new_indptr)), to_numpy(std::move(new_slots)), to_numpy(std::move(new_values)));
+  return nb::make_tuple(to_numpy(std::move(new_rows)), to_numpy(std::move(new_slots)), to_numpy(std::move(new_values)));
 }
 
 template <class Value>
 nb::object py_square_norms(const Array<std::int64_t>& indptr, const Array<Value>& values) {
-  const auto rows = span_of(indptr);
-  check_indptr(rows, values.size());
+  const std::span<const std::int64_t> rows = checked_rows(indptr, values.size());
   Buffer<double> squares(rows.size() - 1);
   for (std::size_t row = 0; row + 1 < rows.size(); ++row)
     squares[row] = square_norm(values.data() + rows[row], static_cast<std::size_t>(rows[row + 1] - rows[row]));

@@ -1,7 +1,6 @@
 // What the parsers return: rows, labels and faults of a block of whole lines.
 #pragma once
 
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstdint>
@@ -40,24 +39,11 @@ struct UninitializedAllocator : std::allocator<T> {
 template <class T>
 using Buffer = std::vector<T, UninitializedAllocator<T>>;
 
-enum class FaultCode : std::int32_t {
-  FINE,
-  NUL_BYTE,
-  NOT_TEXT,
-  BAD_ID,
-  LARGE_ID,
-  NO_COLON,
-  NO_VALUE,
-  NOT_A_NUMBER,
-  NOT_FINITE,
-  TOO_LARGE,
-  NO_BAR,
-  TOO_MANY,
-  NEGATIVE_WEIGHT,
-  NO_NAME,
-  NO_LABEL,
-  NO_COLUMN,
+enum class FaultCode {
+  FINE, NUL_BYTE, NOT_TEXT, BAD_ID, LARGE_ID, NO_COLON, NO_VALUE, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE, NO_BAR, TOO_MANY,
+  NEGATIVE_WEIGHT, NO_NAME, NO_LABEL, NO_COLUMN,
 };
+using enum FaultCode;
 
 struct FaultText {
   FaultCode code;
@@ -66,24 +52,21 @@ struct FaultText {
 };
 
 inline constexpr FaultText FAULT_TEXTS[] = {
-    {FaultCode::NUL_BYTE, "NUL_BYTE", "there is a NUL byte in the line; is the file compressed, or not in UTF-8?"},
-    {FaultCode::NOT_TEXT, "NOT_TEXT", "the text is not UTF-8; convert the file to UTF-8"},
-    {FaultCode::BAD_ID, "BAD_ID",
-     "the feature's id is not a whole number; ids are 0, 1, 2, ..., written in decimal digits"},
-    {FaultCode::LARGE_ID, "LARGE_ID",
-     "the feature's id is too large; the largest is 18446744073709551615 (2^64 - 1)"},
-    {FaultCode::NO_COLON, "NO_COLON", "the feature has no value; write id:value"},
-    {FaultCode::NO_VALUE, "NO_VALUE", "nothing follows the colon; write a number there"},
-    {FaultCode::NOT_A_NUMBER, "NOT_A_NUMBER", "this is not a decimal number; write it as 12, 0.5 or -1.5e-3"},
-    {FaultCode::NOT_FINITE, "NOT_FINITE", "the number is not finite; drop the feature, or put a number in its place"},
-    {FaultCode::TOO_LARGE, "TOO_LARGE", "the number is too large for its type; scale the feature down"},
-    {FaultCode::NO_BAR, "NO_BAR", "there is no '|' in the line; features come after one"},
-    {FaultCode::TOO_MANY, "TOO_MANY",
-     "too much stands before the '|'; at most a label, a weight, a base and a tag"},
-    {FaultCode::NEGATIVE_WEIGHT, "NEGATIVE_WEIGHT", "the weight is negative; weights are 0 or more"},
-    {FaultCode::NO_NAME, "NO_NAME", "the feature has no name; write name:value"},
-    {FaultCode::NO_LABEL, "NO_LABEL", "the line has no label; there is nothing to learn from it"},
-    {FaultCode::NO_COLUMN, "NO_COLUMN",
+    {NUL_BYTE, "NUL_BYTE", "there is a NUL byte in the line; is the file compressed, or not in UTF-8?"},
+    {NOT_TEXT, "NOT_TEXT", "the text is not UTF-8; convert the file to UTF-8"},
+    {BAD_ID, "BAD_ID", "the feature's id is not a whole number; ids are 0, 1, 2, ..., written in decimal digits"},
+    {LARGE_ID, "LARGE_ID", "the feature's id is too large; the largest is 18446744073709551615 (2^64 - 1)"},
+    {NO_COLON, "NO_COLON", "the feature has no value; write id:value"},
+    {NO_VALUE, "NO_VALUE", "nothing follows the colon; write a number there"},
+    {NOT_A_NUMBER, "NOT_A_NUMBER", "this is not a decimal number; write it as 12, 0.5 or -1.5e-3"},
+    {NOT_FINITE, "NOT_FINITE", "the number is not finite; drop the feature, or put a number in its place"},
+    {TOO_LARGE, "TOO_LARGE", "the number is too large for its type; scale the feature down"},
+    {NO_BAR, "NO_BAR", "there is no '|' in the line; features come after one"},
+    {TOO_MANY, "TOO_MANY", "too much stands before the '|'; at most a label, a weight, a base and a tag"},
+    {NEGATIVE_WEIGHT, "NEGATIVE_WEIGHT", "the weight is negative; weights are 0 or more"},
+    {NO_NAME, "NO_NAME", "the feature has no name; write name:value"},
+    {NO_LABEL, "NO_LABEL", "the line has no label; there is nothing to learn from it"},
+    {NO_COLUMN, "NO_COLUMN",
      "the id is too large for a column; hash features (--bits 22), or keep them exactly (--exact)"},
 };
 
@@ -99,7 +82,9 @@ struct Fault {
 // Where reading stopped, and what is wrong there, if anything is.
 struct Reached {
   const char* at;
-  FaultCode code = FaultCode::FINE;
+  FaultCode code = FINE;
+
+  [[nodiscard]] bool fine() const { return code == FINE; }
 };
 
 struct ReadOptions {
@@ -139,6 +124,11 @@ struct ParsedBlock {
   return token == "nan" || token == "inf" || token == "infinity";
 }
 
+[[nodiscard]] inline Reached check_utf8(const Token& token) {
+  const char* bad = token.ascii ? token.stop : first_not_utf8(token.start, token.stop);
+  return {bad, bad < token.stop ? NOT_TEXT : FINE};
+}
+
 struct CheckedNumber {
   double value;
   Reached reached;  // where the number ends, or where it begins if it is at fault
@@ -147,9 +137,9 @@ struct CheckedNumber {
 // A number up to the next separator.
 [[nodiscard]] inline CheckedNumber read_value(const char* p, char mark) {
   const Number number = read_number(p);
-  if (!is_separator(number.stop, mark)) return {0, {p, FaultCode::NOT_A_NUMBER}};
-  if (number.stop == p) return {0, {p, FaultCode::NO_VALUE}};
-  if (std::isinf(number.value)) return {0, {p, FaultCode::TOO_LARGE}};
+  if (!is_separator(number.stop, mark)) return {0, {p, NOT_A_NUMBER}};
+  if (number.stop == p) return {0, {p, NO_VALUE}};
+  if (std::isinf(number.value)) return {0, {p, TOO_LARGE}};
   return {number.value, {number.stop}};
 }
 
@@ -167,9 +157,9 @@ template <class Block>
 [[nodiscard]] const char* add_fault(Block& block, const Lines& lines, const char* start, Reached fault, char mark) {
   const auto* newline = static_cast<const char*>(std::memchr(start, '\n', lines.stop - start));
   const char* stop = newline - (newline > start && newline[-1] == '\r');
-  if (const void* nul = std::memchr(start, '\0', newline - start))
-    fault = {static_cast<const char*>(nul), FaultCode::NUL_BYTE};
-  if (fault.code == FaultCode::NOT_A_NUMBER && is_not_finite(fault.at, stop, mark)) fault.code = FaultCode::NOT_FINITE;
+  const auto* nul = static_cast<const char*>(std::memchr(start, '\0', newline - start));
+  if (nul != nullptr) fault = {nul, NUL_BYTE};
+  if (fault.code == NOT_A_NUMBER && is_not_finite(fault.at, stop, mark)) fault.code = NOT_FINITE;
   block.faults.push_back(
       {block.n_lines, lines.position(start), lines.position(stop), lines.position(fault.at), fault.code});
   return newline;
@@ -198,21 +188,31 @@ void end_row(Block& block, const Lines& lines, const char* start, const Token& l
   block.row_lines.push_back(static_cast<std::int32_t>(block.n_lines));
 }
 
-// Parses a block, whose last line may lack its newline. `parse_lines(lines)` parses lines that all have one; the last
-// line is copied and given one if necessary.
-template <class Block, class ParseLines>
-void parse_block(std::string_view text, const ReadOptions& options, Block& block, ParseLines parse_lines) {
+// Parses lines that all end with a newline. The reader of a format, Reader(lines, options, block), has
+// read_line(start), which adds a row or says what is wrong; Reader::MARK is a byte that ends numbers.
+template <class Reader, class Block>
+void parse_lines(const Lines& lines, const ReadOptions& options, Block& block) {
+  Reader reader(lines, options, block);
+  for (const char* p = lines.text; p < lines.stop;) {
+    Reached reached = reader.read_line(p);
+    const bool stop = !reached.fine() && options.stop_at_fault;
+    if (!reached.fine()) reached.at = add_fault(block, lines, p, reached, Reader::MARK);
+    p = reached.at + 1 + (*reached.at == '\r');
+    ++block.n_lines;
+    if (stop) return;
+  }
+}
+
+// Parses a block. Its last line is copied and given a newline if it lacks one.
+template <class Reader, class Block>
+void parse_block(std::string_view text, const ReadOptions& options, Block& block) {
   const std::size_t whole = text.rfind('\n') + 1;  // npos + 1 is 0
-  parse_lines(Lines{text.data(), text.data() + whole, 0});
+  parse_lines<Reader>({text.data(), text.data() + whole, 0}, options, block);
   if (whole == text.size() || (options.stop_at_fault && !block.faults.empty())) return;
-  const std::size_t size = text.size() - whole;
-  Buffer<char> last(size + 1 + 2 * PADDING);
-  char* start = last.data() + PADDING;
-  std::memset(last.data(), 0, PADDING);
-  std::memcpy(start, text.data() + whole, size);
-  start[size] = '\n';
-  std::memset(start + size + 1, 0, PADDING);
-  parse_lines(Lines{start, start + size + 1, static_cast<std::int64_t>(whole)});
+  std::string last(PADDING, '\0');
+  last.append(text.substr(whole)).append(1, '\n').append(PADDING, '\0');
+  const char *start = last.data() + PADDING, *stop = last.data() + last.size() - PADDING;
+  parse_lines<Reader>({start, stop, static_cast<std::int64_t>(whole)}, options, block);
 }
 
 }  // namespace maxcosine

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <string_view>
 
 #include "bytes.hpp"
@@ -28,213 +27,174 @@ struct Header {
   static constexpr std::size_t MAX_TOKENS = 3;  // label, weight, base
 
   Token tokens[MAX_TOKENS + 1];  // one more than there may be
-  std::size_t count = 0;              // without the tag
-  const char* bar = nullptr;          // the '|', or where the header ends without one
+  std::size_t count = 0;         // without the tag
+  const char* stop = nullptr;    // the '|', or where the header ends without one
 };
 
 [[nodiscard]] inline Header read_header(const char* line) {
   Header header;
   Token last;
   const char* p = skip_blanks(line);
-  while (*p != '|' && *p != '\0' && !ends_line(p)) {
+  for (; *p != '|' && *p != '\0' && !ends_line(p); p = skip_blanks(last.stop)) {
     last = read_token(p, '|', '|', 0);
     if (header.count <= Header::MAX_TOKENS) header.tokens[header.count] = last;
     ++header.count;
-    p = skip_blanks(last.stop);
   }
   const bool has_tag = header.count > 0 && (*last.start == '\'' || last.stop == p);
   header.count -= has_tag;
-  header.bar = p;
+  header.stop = p;
   return header;
 }
 
-// Checks the header and reads the weight.
-[[nodiscard]] inline Reached check_header(const Header& header, double& weight) {
-  const auto& tokens = header.tokens;
-  if (header.count > Header::MAX_TOKENS) return {tokens[Header::MAX_TOKENS].start, FaultCode::TOO_MANY};
-  if (header.count > 0 && !tokens[0].ascii) {
-    const char* bad = first_not_utf8(tokens[0].start, tokens[0].stop);
-    if (bad < tokens[0].stop) return {bad, FaultCode::NOT_TEXT};
-  }
-  weight = 1;
-  for (std::size_t k = 1; k < header.count; ++k) {
-    const CheckedNumber number = read_value(tokens[k].start, '|');
-    if (number.reached.code != FaultCode::FINE) return number.reached;
-    if (k > 1) continue;
-    weight = number.value;
-    if (weight < 0) return {tokens[k].start, FaultCode::NEGATIVE_WEIGHT};
-  }
-  return {header.bar};
-}
-
-struct Namespace {
-  Token name;
-  double scale = 1;
-};
-
-// Reads a namespace and its scale from behind a '|'.
-[[nodiscard]] inline Reached read_namespace(const char* p, bool check_utf8, Namespace& space) {
-  space = {read_token(p, ':', '|', 0)};
-  const Token& name = space.name;
-  if (check_utf8 && !name.ascii) {
-    const char* bad = first_not_utf8(name.start, name.stop);
-    if (bad < name.stop) return {bad, FaultCode::NOT_TEXT};
-  }
-  if (*name.stop != ':') return {name.stop};
-  const CheckedNumber scale = read_value(name.stop + 1, '|');
-  space.scale = scale.value;
-  return scale.reached;
-}
-
-// Appends a name to the letters of all names.
-template <class Block>
-void add_name(Block& block, std::string_view space, std::string_view name) {
-  Buffer<char>& letters = block.letters;
-  std::size_t end = letters.size();
-  letters.resize(end + space.size() + !space.empty() + name.size());
-  if (!space.empty()) {
-    std::memcpy(letters.data() + end, space.data(), space.size());
-    end += space.size();
-    letters[end++] = '^';
-  }
-  std::memcpy(letters.data() + end, name.data(), name.size());
-  block.name_starts.push_back(static_cast<std::int64_t>(letters.size()));
-}
-
-// Appends a feature; false if its value is too large for its type.
 template <class Value>
-[[nodiscard]] inline bool add_feature(const Token& name, double value, const Namespace& space, const ReadOptions& options,
-                                      ParsedBlock<std::uint32_t, Value>& block) {
-  if (!std::isfinite(static_cast<Value>(value))) return false;
-  block.values.push_back(static_cast<Value>(value));
-  if (!options.exact) block.keys.push_back(static_cast<std::uint32_t>(column_of(name.hash, options.bits)));
-  if (options.exact || options.keep_names) add_name(block, space.name.text(), name.text());
-  return true;
-}
+class VwReader {
+ public:
+  static constexpr char MARK = '|';
 
-// Reads a feature in the notation that most have: a blank at at[0], a name, a blank or newline at at[1]; or a colon
-// there, a number, and a blank or newline at at[2]. Returns the number of boundaries passed, 0 if it is anything else.
-template <class Value>
-[[nodiscard]] inline std::size_t read_plain_vw_feature(const char* text, const std::uint32_t* at, const Namespace& space,
-                                                       const ReadOptions& options,
-                                                       ParsedBlock<std::uint32_t, Value>& block) {
-  const char* stop = text + at[1];
-  const bool has_value = *stop == ':';
-  const char last = text[at[1 + has_value]];
-  if (at[1] == at[0] + 1 || !(is_blank(last) || last == '\n')) return 0;
-  double value = 1;
-  if (has_value && !read_number_between(stop + 1, text + at[2], value)) return 0;
-  const Token name = hash_token(text + at[0] + 1, stop, space.name.hash);
-  if (options.exact && !name.ascii && first_not_utf8(name.start, name.stop) < name.stop) return 0;
-  return add_feature(name, value * space.scale, space, options, block) ? 1 + has_value : 0;
-}
+  VwReader(const Lines& lines, const ReadOptions& options, ParsedBlock<std::uint32_t, Value>& block)
+      : lines_(lines), options_(options), block_(block), boundaries_(lines.text, lines.stop) {}
 
-// Reads plain features up to the end of the line, or up to anything else; returns the rest of the boundaries.
-template <class Value>
-[[nodiscard]] inline Boundaries read_plain_vw_features(const char* text, Boundaries at, const Namespace& space,
-                                                       const ReadOptions& options,
-                                                       ParsedBlock<std::uint32_t, Value>& block) {
-  while (at.size() >= BOUNDARIES_OF_FEATURE && is_blank(text[at[0]])) {
-    const std::size_t passed = read_plain_vw_feature(text, at.data(), space, options, block);
-    if (passed == 0) break;
-    at = at.subspan(passed);
-  }
-  return at;
-}
-
-// Reads a feature in any notation, whose name is at p.
-template <class Value>
-[[nodiscard]] Reached read_vw_feature(const char* p, const Namespace& space, const ReadOptions& options,
-                                      ParsedBlock<std::uint32_t, Value>& block) {
-  const Token name = read_token(p, ':', '|', space.name.hash);
-  if (name.empty()) return {p, *p == ':' ? FaultCode::NO_NAME : FaultCode::NUL_BYTE};
-  if (options.exact && !name.ascii) {
-    const char* bad = first_not_utf8(name.start, name.stop);
-    if (bad < name.stop) return {bad, FaultCode::NOT_TEXT};
-  }
-  CheckedNumber number{1, {name.stop}};
-  if (*name.stop == ':') number = read_value(name.stop + 1, '|');
-  if (number.reached.code != FaultCode::FINE) return number.reached;
-  if (!add_feature(name, number.value * space.scale, space, options, block)) return {p, FaultCode::TOO_LARGE};
-  return number.reached;
-}
-
-// Reads namespaces and their features, from the first '|' to the end of the line.
-template <class Value>
-[[nodiscard]] Reached read_namespaces(const char* p, const Lines& lines, TokenBoundaries& boundaries,
-                                      const ReadOptions& options, ParsedBlock<std::uint32_t, Value>& block) {
-  Namespace space;
-  for (;;) {
-    p = boundaries.read_from(
-        p, [&](Boundaries at) { return read_plain_vw_features(lines.text, at, space, options, block); });
-    p = skip_blanks(p);
-    if (ends_line(p)) return {p};
-    const Reached reached =
-        *p == '|' ? read_namespace(p + 1, options.exact, space) : read_vw_feature(p, space, options, block);
-    if (reached.code != FaultCode::FINE) return reached;
-    p = reached.at;
-  }
-}
-
-// Adds a row: its features, which begin at `first`, are in the block.
-template <class Value>
-void end_vw_row(ParsedBlock<std::uint32_t, Value>& block, const Lines& lines, const char* start, const Header& header,
-                double weight, const ReadOptions& options) {
-  const auto first = static_cast<std::size_t>(block.indptr.back());
-  std::size_t stop = block.values.size();
-  if (options.keep_names && !options.exact)
-    block.name_columns.insert(block.name_columns.end(), block.keys.begin() + first, block.keys.end());
-  if (!options.exact) stop = finish_features(block, first, stop, options.transform);
-  end_row(block, lines, start, header.count > 0 ? header.tokens[0] : Token{}, stop);
-  block.weights.push_back(weight);
-}
-
-// Removes the features of a line at fault, or those that canonicalization has left behind the last row.
-template <class Value>
-void cut_features(ParsedBlock<std::uint32_t, Value>& block, std::size_t n_names) {
-  const auto n_features = static_cast<std::size_t>(block.indptr.back());
-  block.values.resize(n_features);
-  if (block.keys.size() > n_features) block.keys.resize(n_features);
-  block.name_starts.resize(n_names + 1);
-  block.letters.resize(block.name_starts.back());
-}
-
-// Parses lines that all end with a newline.
-template <class Value>
-void parse_vw_lines(const Lines& lines, const ReadOptions& options, ParsedBlock<std::uint32_t, Value>& block) {
-  TokenBoundaries boundaries(lines.text, lines.stop);
-  const char* p = lines.text;
-  while (p < lines.stop) {
-    const char* start = p;
-    std::size_t n_names = block.name_starts.size() - 1;
+  [[nodiscard]] Reached read_line(const char* start) {
     const Header header = read_header(start);
+    if (*header.stop != '|') {
+      const bool blank = ends_line(header.stop) && header.stop == skip_blanks(start);
+      return blank ? Reached{header.stop} : Reached{start, NO_BAR};
+    }
+    const std::size_t n_names = block_.name_starts.size();
     double weight = 1;
-    Reached reached{start, FaultCode::NO_BAR};
-    if (*header.bar == '|') {
-      reached = check_header(header, weight);
-      if (reached.code == FaultCode::FINE) reached = read_namespaces(header.bar, lines, boundaries, options, block);
-    } else if (ends_line(header.bar) && header.bar == skip_blanks(start)) {
-      reached = {header.bar};
+    Reached reached = check_header(header, weight);
+    if (reached.fine()) reached = read_features(header.stop);
+    if (reached.fine()) {
+      end_row(block_, lines_, start, header.count > 0 ? header.tokens[0] : Token{}, finish_names());
+      block_.weights.push_back(weight);
+    } else {
+      block_.name_starts.resize(n_names);
+      block_.letters.resize(block_.name_starts.back());
     }
-    if (reached.code != FaultCode::FINE) {
-      reached.at = add_fault(block, lines, start, reached, '|');
-    } else if (*header.bar == '|') {
-      end_vw_row(block, lines, start, header, weight, options);
-      n_names = block.name_starts.size() - 1;
-    }
-    cut_features(block, n_names);
-    p = reached.at + 1 + (*reached.at == '\r');
-    ++block.n_lines;
-    if (reached.code != FaultCode::FINE && options.stop_at_fault) return;
+    block_.values.resize(block_.indptr.back());
+    if (!options_.exact) block_.keys.resize(block_.indptr.back());
+    return reached;
   }
-}
+
+ private:
+  [[nodiscard]] static Reached check_header(const Header& header, double& weight) {
+    const auto& tokens = header.tokens;
+    if (header.count > Header::MAX_TOKENS) return {tokens[Header::MAX_TOKENS].start, TOO_MANY};
+    const Reached label = header.count > 0 ? check_utf8(tokens[0]) : Reached{header.stop};
+    if (!label.fine()) return label;
+    for (std::size_t k = 1; k < header.count; ++k) {
+      const CheckedNumber number = read_value(tokens[k].start, MARK);
+      if (!number.reached.fine()) return number.reached;
+      if (k == 1) weight = number.value;
+      if (weight < 0) return {tokens[1].start, NEGATIVE_WEIGHT};
+    }
+    return {header.stop};
+  }
+
+  // Reads namespaces and their features, from the first '|' to the end of the line.
+  [[nodiscard]] Reached read_features(const char* p) {
+    for (;;) {
+      p = boundaries_.read_from(p, [this](Boundaries at) { return read_plain_features(at); });
+      p = skip_blanks(p);
+      if (ends_line(p)) return {p};
+      const Reached reached = *p == '|' ? read_namespace(p + 1) : read_feature(p);
+      if (!reached.fine()) return reached;
+      p = reached.at;
+    }
+  }
+
+  // Reads a namespace and its scale.
+  [[nodiscard]] Reached read_namespace(const char* p) {
+    space_ = read_token(p, ':', '|', 0);
+    scale_ = 1;
+    const Reached reached = options_.exact ? check_utf8(space_) : Reached{space_.stop};
+    if (!reached.fine() || *space_.stop != ':') return reached;
+    const CheckedNumber scale = read_value(space_.stop + 1, MARK);
+    scale_ = scale.value;
+    return scale.reached;
+  }
+
+  // Reads plain features up to the end of the line, or up to anything else; returns the rest of the boundaries.
+  [[nodiscard]] Boundaries read_plain_features(Boundaries at) {
+    while (at.size() >= BOUNDARIES_OF_FEATURE && is_blank(lines_.text[at[0]])) {
+      const std::size_t passed = read_plain_feature(at);
+      if (passed == 0) break;
+      at = at.subspan(passed);
+    }
+    return at;
+  }
+
+  // Reads a feature in the notation that most have: a blank at at[0], a name, a blank or newline at at[1]; or a colon
+  // there, a number, and a blank or newline at at[2]. Returns the number of boundaries passed, 0 if it is anything else.
+  [[nodiscard]] std::size_t read_plain_feature(Boundaries at) {
+    const char* stop = lines_.text + at[1];
+    const bool has_value = *stop == ':';
+    const char last = lines_.text[at[1 + has_value]];
+    if (at[1] == at[0] + 1 || !(is_blank(last) || last == '\n')) return 0;
+    double value = 1;
+    if (has_value && !read_number_between(stop + 1, lines_.text + at[2], value)) return 0;
+    const Token name = hash_token(lines_.text + at[0] + 1, stop, space_.hash);
+    if (options_.exact && !check_utf8(name).fine()) return 0;
+    return add(name, value) ? 1 + has_value : 0;
+  }
+
+  // Reads a feature in any notation.
+  [[nodiscard]] Reached read_feature(const char* p) {
+    const Token name = read_token(p, ':', '|', space_.hash);
+    if (name.empty()) return {p, *p == ':' ? NO_NAME : NUL_BYTE};
+    CheckedNumber number{1, options_.exact ? check_utf8(name) : Reached{name.stop}};
+    if (number.reached.fine() && *name.stop == ':') number = read_value(name.stop + 1, MARK);
+    if (number.reached.fine() && !add(name, number.value)) return {p, TOO_LARGE};
+    return number.reached;
+  }
+
+  // Appends a feature; false if its value is too large for its type.
+  [[nodiscard]] bool add(const Token& name, double unscaled) {
+    const auto value = static_cast<Value>(unscaled * scale_);
+    if (!std::isfinite(value)) return false;
+    block_.values.push_back(value);
+    if (!options_.exact) block_.keys.push_back(static_cast<std::uint32_t>(column_of(name.hash, options_.bits)));
+    if (options_.exact || options_.keep_names) add_name(space_.text(), name.text());
+    return true;
+  }
+
+  // Appends namespace^name to the letters of all names.
+  void add_name(std::string_view space, std::string_view name) {
+    const std::size_t end = block_.letters.size();
+    block_.letters.resize(end + space.size() + !space.empty() + name.size());
+    char* letters = block_.letters.data() + end;
+    if (!space.empty()) {
+      std::memcpy(letters, space.data(), space.size());
+      letters[space.size()] = '^';
+      letters += space.size() + 1;
+    }
+    std::memcpy(letters, name.data(), name.size());
+    block_.name_starts.push_back(static_cast<std::int64_t>(block_.letters.size()));
+  }
+
+  // Ends the features of a row. Names are not made canonical: only an index knows which of them are equal.
+  [[nodiscard]] std::size_t finish_names() {
+    const auto first = static_cast<std::size_t>(block_.indptr.back());
+    if (options_.exact) return block_.values.size();
+    if (options_.keep_names)
+      block_.name_columns.insert(block_.name_columns.end(), block_.keys.begin() + first, block_.keys.end());
+    return finish_features(block_, first, block_.keys.size(), options_.transform);
+  }
+
+  const Lines lines_;
+  const ReadOptions options_;
+  ParsedBlock<std::uint32_t, Value>& block_;
+  TokenBoundaries boundaries_;
+  Token space_;  // the present namespace
+  double scale_ = 1;
+};
 
 // Parses a block: PADDING bytes are readable before and after it. Features are columns, or names if `exact`.
 template <class Value>
 [[nodiscard]] ParsedBlock<std::uint32_t, Value> parse_vw(std::string_view text, const ReadOptions& options) {
   ParsedBlock<std::uint32_t, Value> block;
   block.name_starts.push_back(0);
-  parse_block(text, options, block, [&](const Lines& lines) { parse_vw_lines(lines, options, block); });
+  parse_block<VwReader<Value>>(text, options, block);
   return block;
 }
 
