@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "../arithmetic.hpp"
 #include "bytes.hpp"
 #include "numbers.hpp"
 

@@ -170,7 +170,7 @@ struct Number {
 }
 
 // The number that fills [first, stop), first tried in the notation that most numbers have: d.ddd or whole, with or
-// without a minus. False if there is none. It may be infinite.
+// without a minus. False if [first, stop) is not a number. The number may be infinite.
 [[nodiscard]] inline bool read_number_between(const char* first, const char* stop, double& value) {
   const bool negative = *first == '-';
   const char* digits = first + negative;

@@ -2,8 +2,8 @@
 //
 // Everything before the first '|' may be missing: a label, which is any token; a weight, 0 or more; a base, which is a
 // number and not used; a tag, which touches the '|' or begins with an apostrophe and is not used either. A namespace
-// begins right after a '|' and may have no name. A feature is any text without blanks, ':' and '|'; its value, 1 if
-// there is none, is multiplied by the scale of its namespace. Blank lines are not rows.
+// begins right after a '|' and may have no name. A feature is any text without blanks, ':' and '|'; its value, 1 by
+// default, is multiplied by the scale of its namespace. Blank lines are not rows.
 //
 // Names are "namespace^feature", or "feature" if the namespace has no name. The column of a hashed feature comes from
 // the hash of the feature's token (see read_token), whose seed is the hash of the namespace's token.
@@ -125,7 +125,7 @@ class VwReader {
   }
 
   // Reads a feature in the notation that most have: a blank at at[0], a name, a blank or newline at at[1]; or a colon
-  // there, a number, and a blank or newline at at[2]. Returns the number of boundaries passed, 0 if it is anything else.
+  // there, a number, and a blank or newline at at[2]. Returns the number of boundaries passed, 0 for anything else.
   [[nodiscard]] std::size_t read_plain_feature(Boundaries at) {
     const char* stop = lines_.text + at[1];
     const bool has_value = *stop == ':';
