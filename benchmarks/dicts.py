@@ -31,8 +31,6 @@ def measure(folder: Path | None, repeats: int) -> Section:
         for x, y in zip(examples, labels, strict=True):
             learner.learn_one(x, y)  # type: ignore[attr-defined]
 
-    seconds = best_of(
-        repeats, lambda: learn(PAClassifier("pa1")), lambda: learn(RiverClassifier(C=1.0, mode=1))
-    )
+    seconds = best_of(repeats, lambda: learn(PAClassifier("pa1")), lambda: learn(RiverClassifier(C=1.0, mode=1)))
     ours, peer = (1e6 * one / len(examples) for one in seconds)
     return Section(title, notes, [Result("learn_one from dicts", ours, "us", peer, least=LEAST, aim=AIM)])

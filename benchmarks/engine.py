@@ -64,9 +64,7 @@ def measure(repeats: int) -> Section:
     return Section("Engine", notes, results)
 
 
-def _pass_seconds(
-    n_features: int, rows: Any, codes: np.ndarray, repeats: int, *, mapped: bool = False
-) -> float:
+def _pass_seconds(n_features: int, rows: Any, codes: np.ndarray, repeats: int, *, mapped: bool = False) -> float:
     """Return the shortest time of a pass; weights are in memory before it starts."""
     rule, best = RULES["pa1"], float("inf")
     for _ in range(repeats + 1):

@@ -61,9 +61,7 @@ def measure(folder: Path | None, repeats: int) -> Section:
         ]
         try:
             news = find(folder, "sparse/20news_train.svm.gz")
-            commands.insert(
-                0, ("maxcosine train, 20 Newsgroups", FIRST_TRAIN_S, ["train", news, "--model", model])
-            )
+            commands.insert(0, ("maxcosine train, 20 Newsgroups", FIRST_TRAIN_S, ["train", news, "--model", model]))
         except Missing as error:
             missing.append(f"maxcosine train, 20 Newsgroups: {error}")
         for name, most, arguments in commands:

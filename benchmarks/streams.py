@@ -67,8 +67,7 @@ class Benchmarks:
             "another thread",
             f"scikit-learn: {version_of('scikit-learn')}, load_svmlight_file and one pass of SGDClassifier, "
             f"{self.small['svm'].stat().st_size / 1e6:,.0f} MB",
-            f"the best of {self.repeats} runs; of {SHORT_TURNS * self.repeats} for Arrow IPC, Parquet and "
-            "scikit-learn",
+            f"the best of {self.repeats} runs; of {SHORT_TURNS * self.repeats} for Arrow IPC, Parquet and scikit-learn",
         ]
         title = "From files to a model on disk"
         return Section(title, notes, [*self._text(), *self._words(), *self._caches(), self._scikit_learn()])
@@ -113,9 +112,7 @@ class Benchmarks:
         data = self.small["svm"]
         script = [sys.executable, "-c", SCIKIT_LEARN, data, self.peer_model]
         found = best_run(SHORT_TURNS * self.repeats, {"ours": self.train(data), "peer": script})
-        return Result(
-            "svmlight text; peer: scikit-learn", found["ours"].seconds, "s", found["peer"].seconds, least=30
-        )
+        return Result("svmlight text; peer: scikit-learn", found["ours"].seconds, "s", found["peer"].seconds, least=30)
 
     def memory(self) -> Section:
         """Measure peak memory on a small and on a large file."""

@@ -108,8 +108,6 @@ def write_json(path: Path, name: str, environment: dict[str, Any], sections: Seq
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found[name] = {
         "environment": environment,
-        "sections": [
-            {**vars(section), "results": [one.as_dict() for one in section.results]} for section in sections
-        ],
+        "sections": [{**vars(section), "results": [one.as_dict() for one in section.results]} for section in sections],
     }
     path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

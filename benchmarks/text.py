@@ -13,9 +13,7 @@ import numpy as np
 
 FEATURES, IDS_PER_ROW, NAMESPACES = 2**20, 60, "abc"
 ROWS_AT_ONCE = 20_000
-DESCRIPTION = (
-    f"{IDS_PER_ROW} log-uniform ids out of {FEATURES:,}, similar to words; labels of a noisy separator"
-)
+DESCRIPTION = f"{IDS_PER_ROW} log-uniform ids out of {FEATURES:,}, similar to words; labels of a noisy separator"
 
 
 def write(folder: Path, megabytes: int) -> dict[str, Path]:

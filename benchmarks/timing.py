@@ -51,9 +51,7 @@ def run(command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> 
     """Run a process to its end. Its peak memory is at least that of this process, which must be small."""
     started = time.perf_counter()
     environment = {**os.environ, **(env or {})}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as process:
         assert process.stdout is not None
         printed = process.stdout.read().decode()
         _, status, usage = os.wait4(process.pid, 0)

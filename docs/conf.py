@@ -75,9 +75,7 @@ def check_offline(app: Sphinx, exception: Exception | None) -> None:
             raise ExtensionError(f"{page} needs the network: {found[0]}")
 
 
-def skip_metadata_routing(
-    app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object
-) -> bool | None:
+def skip_metadata_routing(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
     """Leave out the metadata routing methods that scikit-learn adds to every estimator."""
     generated = name.startswith("set_") and name.endswith("_request")
     return True if generated or name == "get_metadata_routing" else None

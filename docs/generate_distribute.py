@@ -90,10 +90,7 @@ class Curve(NamedTuple):
 
 
 def curves_of(results: dict[str, Any]) -> list[Curve]:
-    return [
-        Curve(title, *found["train"], found["test"], found["rows"])
-        for title, found in results["curves"].items()
-    ]
+    return [Curve(title, *found["train"], found["test"], found["rows"]) for title, found in results["curves"].items()]
 
 
 def sections(results: dict[str, Any]) -> str:
@@ -154,11 +151,7 @@ def _bytes_table(curves: list[Curve]) -> str:
             [
                 curve.title,
                 f"{curve.n_features:,}",
-                *(
-                    _megabytes(curve.mean("bytes", n, "certified", number))
-                    for n in (8, 64)
-                    for number in (1, 2)
-                ),
+                *(_megabytes(curve.mean("bytes", n, "certified", number)) for n in (8, 64) for number in (1, 2)),
             ]
             for curve in curves
         ],

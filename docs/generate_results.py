@@ -153,9 +153,7 @@ def _compare_with_all(results: Results) -> str:
         of_labels = [one for one in found if one.other == d.other and one.label is not None]
         fewer = sum(one.high < 0.0 for one in of_labels)
         more = sum(one.low > 0.0 for one in of_labels)
-        rows.append(
-            [f"`{d.other}`", _difference(d), str(fewer), str(len(of_labels) - fewer - more), str(more)]
-        )
+        rows.append([f"`{d.other}`", _difference(d), str(fewer), str(len(of_labels) - fewer - more), str(more)])
     lost = [row[0] for row in rows if row[1].startswith("+")]
     header = ["rule", f"{title_of(rule)} minus rule", "labels fewer", "undecided", "labels more"]
     summary = (

@@ -42,9 +42,7 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
     return scikit_build.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
-def build_editable(
-    wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None
-) -> str:
+def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     _choose_compiler()
     return scikit_build.build_editable(wheel_directory, config_settings, metadata_directory)
 
@@ -55,9 +53,7 @@ def _choose_compiler() -> None:
         return
     spec = importlib.util.find_spec("ziglang")
     if spec is None or not spec.submodule_search_locations:
-        raise RuntimeError(
-            "there is no C++ compiler; install g++ or clang++, or: pip install ziglang, and try again"
-        )
+        raise RuntimeError("there is no C++ compiler; install g++ or clang++, or: pip install ziglang, and try again")
     scripts = Path("build", "zig").resolve()  # hooks run in the project's folder
     scripts.mkdir(parents=True, exist_ok=True)
     zig = Path(spec.submodule_search_locations[0]) / "zig"

@@ -65,9 +65,7 @@ def run(folder, *arguments, input=None, text=True, env=None, terminal=False, lar
         out.flush()
         errors.flush()
     printed = [one.buffer.getvalue() for one in (out, errors)]
-    return subprocess.CompletedProcess(
-        arguments, code, *(content.decode() if text else content for content in printed)
-    )
+    return subprocess.CompletedProcess(arguments, code, *(content.decode() if text else content for content in printed))
 
 
 def _run_process(folder, arguments, largest_file, text):

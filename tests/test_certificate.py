@@ -47,9 +47,7 @@ def test_bound_norm_and_ceiling_fit_the_weights(rule):
         proven = learner.certificate_
         assert proven.bound == pytest.approx(proven.coef_sum / proven.norm, rel=1e-15)
         assert proven.margin_ceiling == 1.0 / proven.best_bound <= 1.0 / proven.bound
-        assert proven.norm == pytest.approx(
-            np.linalg.norm([*learner.coef_[0], *learner.intercept_]), rel=1e-14
-        )
+        assert proven.norm == pytest.approx(np.linalg.norm([*learner.coef_[0], *learner.intercept_]), rel=1e-14)
 
 
 @pytest.mark.parametrize("rule", RULES)

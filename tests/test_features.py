@@ -92,15 +92,11 @@ def test_unknown_column_is_left_out_or_refused(features, key):
     known = "b" if features.by_name else 1
     mapped = features.map_dicts([{known: 0.0, key: 1.0}], FLOAT, grow=False)
     assert rows(mapped) == [[]]
-    with pytest.raises(
-        ValueError, match=r"the feature .* is none of the 3 columns that this model was fitted"
-    ):
+    with pytest.raises(ValueError, match=r"the feature .* is none of the 3 columns that this model was fitted"):
         features.map_dicts([{known: 2.0}, {known: 1.0, key: 1.0}], FLOAT, grow=True)
 
 
-@pytest.mark.parametrize(
-    "value", [None, "red", "1", b"1", [1.0], 1j, 10**400], ids=lambda value: repr(value)[:9]
-)
+@pytest.mark.parametrize("value", [None, "red", "1", b"1", [1.0], 1j, 10**400], ids=lambda value: repr(value)[:9])
 def test_value_of_a_column_that_is_not_a_number_is_refused(value):
     with pytest.raises(TypeError, match=r"value of feature 2 is .*, which is not a number"):
         columns(3).map_dicts([{1: 1.0, 2: value}], FLOAT, grow=True)
@@ -216,9 +212,7 @@ def test_first_key_decides_between_ids_and_names(first):
         assert features.keys().tolist() == list(x)
 
 
-@pytest.mark.parametrize(
-    "features", [Features.by_key("names"), Features.by_key("ids"), by_key("a"), by_key(7)]
-)
+@pytest.mark.parametrize("features", [Features.by_key("names"), Features.by_key("ids"), by_key("a"), by_key(7)])
 def test_looking_up_keys_changes_nothing(features):
     before = features.index.kind, features.keys().tolist()
     for x in ({}, {"a": 1.0, "b": 1.0}, {7: 1.0, 8: 1.0}):
@@ -276,17 +270,13 @@ def test_union_knows_every_feature_by_its_own_key(kinds, some_keys, data):
     assert together.keyed == any(features.keyed for features in models)
     for features, places, keys in zip(models, slots, before, strict=True):
         assert together.slot_keys()[places].tolist() == features.slot_keys().tolist() == keys
-    known = {
-        key for features in models for key in (features.slot_keys() if together.keyed else features.keys())
-    }
+    known = {key for features in models for key in (features.slot_keys() if together.keyed else features.keys())}
     assert set(together.keys().tolist()) == known
     assert len(together.keys()) == len(known)
 
 
 def test_union_of_names_and_numbers_is_refused():
-    for named, numbered in itertools.product(
-        (by_key("a"), columns(2, "ab")), (by_key(1), columns(2), written(2, 1))
-    ):
+    for named, numbered in itertools.product((by_key("a"), columns(2, "ab")), (by_key(1), columns(2), written(2, 1))):
         with pytest.raises(ValueError, match="model 0 knows its features by name and model 2 by number"):
             union([named, named, numbered])
         with pytest.raises(ValueError, match="model 1 knows its features by name and model 0 by number"):
@@ -332,9 +322,7 @@ some_rows = st.lists(
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @settings(max_examples=60, deadline=None)
 @given(given_rows=some_rows, known=some_names, grow=st.booleans(), log1p=st.booleans(), l2=st.booleans())
-def test_names_are_added_up_and_transformed_before_unknown_ones_are_left_out(
-    dtype, given_rows, known, grow, log1p, l2
-):
+def test_names_are_added_up_and_transformed_before_unknown_ones_are_left_out(dtype, given_rows, known, grow, log1p, l2):
     index = FeatureIndex("names", known)
     items = [item for row in given_rows for item in row]
     indptr = np.cumsum([0, *map(len, given_rows)])

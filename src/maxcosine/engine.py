@@ -73,9 +73,7 @@ def learn(
     raise refusal(heads, fault, head, row_values(X, row), row)
 
 
-def learn_dict(
-    heads: Heads, index: core.FeatureIndex, x: dict[Any, Any], code: int, weight: float
-) -> None:
+def learn_dict(heads: Heads, index: core.FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
     """Learn from one dict; the index and the heads grow with its features. A refused one changes nothing."""
     fault, detail = heads.engine.learn_dict(index, x, code, weight)
     if fault == core.NO_ROOM:
@@ -136,9 +134,7 @@ def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) 
         rows = X if isinstance(X, SlotRows) else slot_rows_of(X)
 
         def work(start: int, stop: int) -> None:
-            engine.score_rows(
-                rows.indptr[start : stop + 1], rows.slots, rows.values, as_points, scores[start:stop]
-            )
+            engine.score_rows(rows.indptr[start : stop + 1], rows.slots, rows.values, as_points, scores[start:stop])
 
     n_threads = max(1, min(n_threads, n_rows // ROWS_PER_THREAD))
     bounds = np.linspace(0, n_rows, n_threads + 1).astype(int).tolist()

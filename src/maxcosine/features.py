@@ -319,9 +319,7 @@ def _take(kept: np.ndarray, indptr: np.ndarray, slots: np.ndarray, values: np.nd
     return ends[indptr], slots[kept], values[kept]
 
 
-def _slots_of_names(
-    index: FeatureIndex, letters: np.ndarray, starts: np.ndarray, *, grow: bool
-) -> np.ndarray:
+def _slots_of_names(index: FeatureIndex, letters: np.ndarray, starts: np.ndarray, *, grow: bool) -> np.ndarray:
     """Return the slot of each name, NO_SLOT if it has none."""
     n = len(starts) - 1
     # One name in each row: a row is empty afterwards if its name is unknown.
@@ -331,9 +329,7 @@ def _slots_of_names(
     return slots
 
 
-def _slots_of_columns(
-    index: FeatureIndex, names: np.ndarray, columns: np.ndarray, *, grow: bool
-) -> np.ndarray:
+def _slots_of_columns(index: FeatureIndex, names: np.ndarray, columns: np.ndarray, *, grow: bool) -> np.ndarray:
     """Return the slot of each column, NO_SLOT if it has none or is not among `columns`.
 
     New names get slots in the order in which `columns` first mentions them.

@@ -32,9 +32,7 @@ SMALLEST_NORM = 2.0**-40
 SHORTEST_W, LONGEST_W = 1e-6, 1e6
 
 
-def merge(
-    models: Sequence[Model], how: str = "certified", *, weights: Sequence[float] | None = None
-) -> Model:
+def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[float] | None = None) -> Model:
     """Merge models of one rule into a new one, which can go on learning.
 
     It has all their classes and features. `weights` are those of the models in the plain mean. See
@@ -62,8 +60,7 @@ def merge(
     )
     merged.make_room()
     parts = [
-        _Part(model, slots[k], model.columns_for(classes), float(mean_weights[k]))
-        for k, model in enumerate(models)
+        _Part(model, slots[k], model.columns_for(classes), float(mean_weights[k])) for k, model in enumerate(models)
     ]
     bounds = np.array([_merge_head(merged.heads, h, parts, how) for h in range(len(merged.heads.table))])
     certified, mean = (column if len(bounds) > 1 else column[0].item() for column in bounds.T)

@@ -158,9 +158,7 @@ class Model:
     def _add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
         classes = np.unique(np.concatenate([self.classes, labels]))
         known, class_seen = self.classes, self.heads.arrays.class_seen
-        self.heads.rearrange(
-            _layout(len(classes), self.multiclass), self.columns_for(classes), waiting=waiting
-        )
+        self.heads.rearrange(_layout(len(classes), self.multiclass), self.columns_for(classes), waiting=waiting)
         self.classes = classes
         self.labels = LabelEncoder(classes)
         # Classes that were still waited for go on waiting.

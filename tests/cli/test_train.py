@@ -206,9 +206,7 @@ def test_commands_import_only_what_they_need(folder, arguments, unwanted):
 def test_progress_on_a_terminal_fits_its_width(folder, monkeypatch, columns, line):
     monkeypatch.setattr(display, "SECONDS_BETWEEN_FRAMES", 0.0)
     options = ["--model", "model", "--passes", 3]
-    ran = run(
-        folder, "train", "a.svm", *options, env={"COLUMNS": str(columns), "TERM": "xterm"}, terminal=True
-    )
+    ran = run(folder, "train", "a.svm", *options, env={"COLUMNS": str(columns), "TERM": "xterm"}, terminal=True)
     frames = [re.sub("\x1b.*", "", frame) for frame in ran.stderr.split("\r")]
     assert any(re.match(line, frame) for frame in frames)
     assert max(map(len, frames)) < columns

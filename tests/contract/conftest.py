@@ -13,9 +13,7 @@ def rule(request):
     return request.param
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=[pytest.mark.slow] * (name not in DIFFERENT)) for name in RULES]
-)
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * (name not in DIFFERENT)) for name in RULES])
 def some_rule(request):
     """A rule of each kind, for what depends on storage more than on the rule; every rule if there is time."""
     return request.param

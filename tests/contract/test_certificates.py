@@ -39,8 +39,7 @@ def test_cosine_to_a_separator_is_at_least_gamma_ell_at_every_step(rule, setting
     for setting in settings:
         X, codes, separators = separable_in(setting, 24)
         gammas = [
-            (Y * (Z @ w_star)).min()
-            for (Z, Y), w_star in zip(problems(setting, X, codes), separators, strict=True)
+            (Y * (Z @ w_star)).min() for (Z, Y), w_star in zip(problems(setting, X, codes), separators, strict=True)
         ]
         weights = random_weights(len(X), 3) if weighted else np.ones(len(X))
         rounding, best = (10 if weighted else 1) * ROUNDING[setting.dtype], 0.0
@@ -91,9 +90,7 @@ def test_maximal_margin_lies_between_the_attained_one_and_the_ceiling(rule, solv
     for setting, (X, codes, margins) in solved.items():
         learner = setting.classifier(rule, passes=20).fit(X, codes)
         attained = np.atleast_1d(learner.attained_margin(X, codes))
-        for w, (Z, Y), margin in zip(
-            hypotheses(setting, learner), problems(setting, X, codes), attained, strict=True
-        ):
+        for w, (Z, Y), margin in zip(hypotheses(setting, learner), problems(setting, X, codes), attained, strict=True):
             assert margin == pytest.approx(attained_margin(w, Z, Y), abs=1e-4)
         assert np.all(attained <= margins * (1 + 1e-5))
         for proven in (learner.certificate_, learner.certificate_.last):
@@ -214,9 +211,7 @@ def test_mistakes_to_come_are_within_the_budget(name):
             learner.partial_fit(X[some], codes[some], classes=np.arange(setting.n_classes))
             certificate = learner.certificate_
             budget = [np.atleast_1d(certificate.mistake_budget(margin, radius)) for margin in margins]
-            history.append(
-                (claims(certificate, "mistakes"), np.diag(budget) if len(budget) > 1 else budget[0])
-            )
+            history.append((claims(certificate, "mistakes"), np.diag(budget) if len(budget) > 1 else budget[0]))
         total = history[-1][0]
         for mistakes, budget in history:
             assert np.all(total - mistakes <= budget + 1e-6)

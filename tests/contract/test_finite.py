@@ -273,7 +273,5 @@ def test_averages_do_not_depend_on_the_unit(name):
     X = random.normal(size=(600, 10))
     y = X @ random.normal(size=10) + random.normal(size=600) > 0
     for unit in (1e-20, 1e-11, 1e11, 1e13):
-        one, other = (
-            OnlineClassifier(name, average=True, fit_intercept=False).fit(X * c, y) for c in (1.0, unit)
-        )
+        one, other = (OnlineClassifier(name, average=True, fit_intercept=False).fit(X * c, y) for c in (1.0, unit))
         assert np.mean(one.predict(X) != other.predict(X * unit)) < 0.005

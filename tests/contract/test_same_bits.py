@@ -141,9 +141,7 @@ def test_any_chunks_give_the_bits_of_one_call(some_rule, first_rows, cuts, spars
     X, y = late(100, 7, np.array(first_rows) - min(first_rows), dtype=setting.dtype)
     X *= (shorter ** np.arange(100)[:, None]).astype(X.dtype)  # rules that restart do so often
     whole = setting.classifier(some_rule).partial_fit(X, y)
-    found = in_chunks(sorted(cuts), csr if sparse else np.asarray)(
-        setting.classifier(some_rule), X, y, np.ones(len(y))
-    )
+    found = in_chunks(sorted(cuts), csr if sparse else np.asarray)(setting.classifier(some_rule), X, y, np.ones(len(y)))
     assert learnt(found) == learnt(whole)
 
 
@@ -235,17 +233,14 @@ def test_moved_columns_change_rounding_only(some_rule):
 
 def test_stored_zeros_change_rounding_only(some_rule):
     X, y = stream(150, 13, noise=0.0)
-    here, there = (
-        OnlineClassifier(some_rule).fit(csr(X, explicit_zeros=zeros), y) for zeros in (False, True)
-    )
+    here, there = (OnlineClassifier(some_rule).fit(csr(X, explicit_zeros=zeros), y) for zeros in (False, True))
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9)
 
 
 def test_same_input_and_seed_give_the_same_bits(some_rule):
     X, y = stream(200, 9, n_classes=3)
     one, again, other = (
-        OnlineClassifier(some_rule, shuffle=True, passes=2, random_state=seed).fit(X.copy(), y)
-        for seed in (7, 7, 8)
+        OnlineClassifier(some_rule, shuffle=True, passes=2, random_state=seed).fit(X.copy(), y) for seed in (7, 7, 8)
     )
     assert learnt(one) == learnt(again)
     assert learnt(one) != learnt(other)
@@ -280,8 +275,7 @@ def test_scaling_all_examples_changes_no_prediction(name):
         X, y = stream(300, 8, n_classes=n_classes)
         for average in (False, True):
             here, there = (
-                OnlineClassifier(name, average=average, fit_intercept=False).fit(c * X, y)
-                for c in (1.0, factor)
+                OnlineClassifier(name, average=average, fit_intercept=False).fit(c * X, y) for c in (1.0, factor)
             )
             np.testing.assert_array_equal(there.predict(factor * X), here.predict(X))
             np.testing.assert_array_equal(there.mistakes_, here.mistakes_)

@@ -51,9 +51,7 @@ def test_rows_that_move_nothing_may_have_any_weight(rule):
     for dtype in BOTH_TYPES:
         X, codes, _ = separable(100, 5, dtype=dtype)
         learner = OnlineClassifier(rule, fit_intercept=False)
-        updates = [
-            learner.partial_fit(X[k : k + 1], codes[k : k + 1], classes=[0, 1]).updates_ for k in range(100)
-        ]
+        updates = [learner.partial_fit(X[k : k + 1], codes[k : k + 1], classes=[0, 1]).updates_ for k in range(100)]
         still = np.diff(updates, prepend=0) == 0
         assert still.any()
         found = learn(rule, X, codes, np.where(still, random_weights(len(X), 12), 1.0))

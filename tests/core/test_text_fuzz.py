@@ -79,9 +79,7 @@ def test_numbers_are_rounded_as_python_rounds_them(token):
 @example(token="1" + "0" * 24)
 @example(token="1e1000000000000000000")
 @given(
-    token=st.one_of(
-        FLOATS, st.integers(-(10**30), 10**30).map(str), st.text("0123456789.e+-", max_size=12), st.text()
-    )
+    token=st.one_of(FLOATS, st.integers(-(10**30), 10**30).map(str), st.text("0123456789.e+-", max_size=12), st.text())
 )
 def test_labels_in_their_shortest_form(token):
     try:

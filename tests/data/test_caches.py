@@ -335,9 +335,7 @@ def test_an_empty_batch_may_lack_its_offsets(small):
     with pa.ipc.open_file(small) as file:
         schema, batch = file.schema, file.get_batch(0)
     nothing = [
-        pa.Array.from_buffers(
-            column.type, 0, [None, pa.py_buffer(b"")], children=[pa.nulls(0, column.type.value_type)]
-        )
+        pa.Array.from_buffers(column.type, 0, [None, pa.py_buffer(b"")], children=[pa.nulls(0, column.type.value_type)])
         if pa.types.is_list(column.type)
         else pa.nulls(0, column.type)
         for column in schema

@@ -183,9 +183,7 @@ def test_zstd_without_its_package_is_an_error_that_names_it(tmp_path, monkeypatc
 @pytest.mark.parametrize("block_bytes", [1, 33, 50, 100])
 @pytest.mark.parametrize("length", [99, 100, 101, 150, 1000])
 @pytest.mark.parametrize("end", [b"\n", b""])
-def test_a_line_that_is_too_long_is_cut_whatever_the_size_of_blocks(
-    tmp_path, monkeypatch, block_bytes, length, end
-):
+def test_a_line_that_is_too_long_is_cut_whatever_the_size_of_blocks(tmp_path, monkeypatch, block_bytes, length, end):
     monkeypatch.setattr(inputs, "MAX_LINE_BYTES", 100)
     long, after = b"x" * (length - len(end)) + end, b"ab\ncd\n" if end else b""
     path = tmp_path / "data"
@@ -194,9 +192,7 @@ def test_a_line_that_is_too_long_is_cut_whatever_the_size_of_blocks(
     assert [block.text() for block in blocks if block.too_long] == [long[:100]] * (length > 100)
     rest = b"" if length > 100 else long
     assert joined(block for block in blocks if not block.too_long) == b"short\n" + rest + after
-    assert [(block.offset, block.end) for block in blocks if block.too_long] == [(6, 6 + length)] * (
-        length > 100
-    )
+    assert [(block.offset, block.end) for block in blocks if block.too_long] == [(6, 6 + length)] * (length > 100)
     assert blocks[-1].is_last
     assert blocks[-1].end == 6 + length + len(after)
 

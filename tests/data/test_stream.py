@@ -278,9 +278,7 @@ def test_ids_that_are_no_column_numbers_are_bad(tmp_path):
 def test_rows_that_cannot_be_learnt_from_are_bad(tmp_path):
     content = b"1 1:1\n1 2:1e160\n1 2:1e-160\n1 3:1\n1\n"
     path = write(tmp_path, content)
-    with pytest.raises(
-        StreamError, match=r"data.svm:2:1: the example is too long, or too short.*'1 2:1e160'"
-    ):
+    with pytest.raises(StreamError, match=r"data.svm:2:1: the example is too long, or too short.*'1 2:1e160'"):
         read(path, purpose="learn")
     found, stream = read(path, purpose="learn", on_bad="skip")
     assert [x for _, x, _ in found] == [{1: 1.0}, {3: 1.0}, {}]

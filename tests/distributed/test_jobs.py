@@ -32,9 +32,7 @@ def test_chunks_of_a_shard_make_no_difference():
         (rows[:0], labels[:0]),
         (rows[7:], labels[7:], np.ones(len(labels) - 7)),
     ]
-    assert_same(
-        fit([lambda: chunks, *others], MCPClassifier(), rounds=2), fit(cut(3), MCPClassifier(), rounds=2)
-    )
+    assert_same(fit([lambda: chunks, *others], MCPClassifier(), rounds=2), fit(cut(3), MCPClassifier(), rounds=2))
 
 
 @pytest.mark.parametrize(("how", "fan_in"), [("certified", 0), ("mean", 2)])

@@ -115,8 +115,7 @@ def test_names_are_the_same_features_in_all_shards(tmp_path):
     path, names = tmp_path / "animals.vw", {*words, "odd0", "odd1", "even0", "even1"}
     path.write_text(
         "".join(
-            f"{1 if k % 2 else -1} | {words[k % 5]} {'odd' if k % 2 else 'even'}{k // 20 % 2}\n"
-            for k in range(100)
+            f"{1 if k % 2 else -1} | {words[k % 5]} {'odd' if k % 2 else 'even'}{k // 20 % 2}\n" for k in range(100)
         )
     )
     hashed = fit(plan(path, n_shards=4, bits=10), MCPExactClassifier(), rounds=2)

@@ -23,9 +23,7 @@ ROUNDING = {"rtol": 1e-9, "atol": 1e-12}
 # Guessing gives 0.5 for two classes and 0.1 for ten.
 BETTER_THAN_CHANCE = 0.75
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Class PassiveAggressiveClassifier is deprecated:FutureWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:Class PassiveAggressiveClassifier is deprecated:FutureWarning")
 
 
 @dataclass(frozen=True)

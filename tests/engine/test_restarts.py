@@ -62,9 +62,7 @@ def test_growing_in_between_changes_no_bit(name):
         X, codes = closing_in(dtype)
         expected = learn(name, widened(X, WIDTHS[2]), codes, average=True)
         grown = OnlineClassifier(name, fit_intercept=False, average=True, grow_features=True)
-        for rows, width in zip(
-            (slice(after), slice(after, after + 40), slice(after + 40, None)), WIDTHS, strict=True
-        ):
+        for rows, width in zip((slice(after), slice(after, after + 40), slice(after + 40, None)), WIDTHS, strict=True):
             grown.partial_fit(widened(X[rows], width), codes[rows], classes=[0, 1])
         these, those = tensors(grown), tensors(expected)
         for tensor in these:

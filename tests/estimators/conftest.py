@@ -8,9 +8,7 @@ DIFFERENT = [OnlineClassifier("mcp"), named("aggressive_romma"), named("pa1"), n
 OTHERS = [each for each in every_learner() if repr(each) not in map(repr, DIFFERENT)]
 
 
-@pytest.fixture(
-    params=[*DIFFERENT, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)], ids=repr
-)
+@pytest.fixture(params=[*DIFFERENT, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)], ids=repr)
 def learner(request):
     """Classifiers of different kinds; if there is time every named class and every rule."""
     return clone(request.param)

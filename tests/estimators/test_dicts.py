@@ -376,9 +376,7 @@ def test_parameters_in_a_dict_may_change_in_place():
 
 def test_own_rule_learns_from_dicts(n_classes):
     X, y = stream(n_classes=n_classes)
-    single, whole = (
-        OnlineClassifier(breaks_late, rule_params={"limit": 1e9}, average=True) for _ in range(2)
-    )
+    single, whole = (OnlineClassifier(breaks_late, rule_params={"limit": 1e9}, average=True) for _ in range(2))
     assert learnt(one_by_one(single, X, y)) == learnt(at_once(whole, X, y))
     assert np.all(single.updates_ > 20)
 

@@ -51,9 +51,7 @@ def test_unknown_columns_are_refused_when_learning_and_ignored_when_predicting(n
     known, unknown = ("a", ["z", 0, ""]) if named else (0, [6, -1, "a", 2**64, 0.5])
     before = everything(learner)
     for key in unknown:
-        with pytest.raises(
-            ValueError, match=r"the feature .* is none of the 6 columns .* fitted with; learn from"
-        ):
+        with pytest.raises(ValueError, match=r"the feature .* is none of the 6 columns .* fitted with; learn from"):
             learner.learn_one({known: 1.0, key: 1.0}, 1)
         assert learner.predict_one({known: 3.0, key: 1e9}) == learner.predict_one({known: 3.0})
     for value in ("red", None, [1.0]):
@@ -166,9 +164,7 @@ def test_rows_without_names_are_refused_by_a_model_of_names():
     learner = one_by_one(OnlineClassifier(), *stream())
     before = everything(learner)
     for call in (learner.predict, lambda X: learner.partial_fit(X, ["north", "east"])):
-        with pytest.raises(
-            ValueError, match="knows its features by name, and the columns of X have no names"
-        ):
+        with pytest.raises(ValueError, match="knows its features by name, and the columns of X have no names"):
             call(np.ones((2, 3)))
     assert everything(learner) == before
 

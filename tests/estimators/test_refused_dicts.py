@@ -40,9 +40,7 @@ def spoilt(kind):
     yield Case("huge norm", with_value(1e60), r"norm 1e\+60.*Rescale", error=ValueError)
     yield Case("tiny norm", {new: 1e-60}, "norm 1e-60.*Rescale", error=ValueError)
     for value in ("red", None, [1.0], 1j, 10**400):
-        yield Case(
-            repr(value)[:9], with_value(value), f"{named} is .*which is not a number; use", error=TypeError
-        )
+        yield Case(repr(value)[:9], with_value(value), f"{named} is .*which is not a number; use", error=TypeError)
     wrong = (7, None, ("a",), 1.5, "\ud800") if kind == "names" else ("a", None, (1,), 1.5, -1, 2**64)
     for key in wrong:
         yield Case(f"key {key!r}", with_key(key), r"the feature .* is not a", error=TypeError)
@@ -165,9 +163,7 @@ def test_lengths_that_differ_are_refused(X, y, w):
 def test_one_dict_for_many_is_refused():
     learner = started()
     for call in (lambda: learner.learn_many({"a": 1.0}, ["north"]), lambda: learner.predict_many({"a": 1.0})):
-        with pytest.raises(
-            TypeError, match="an example is a dict of feature to value, and this one is a str"
-        ):
+        with pytest.raises(TypeError, match="an example is a dict of feature to value, and this one is a str"):
             call()
 
 
@@ -196,9 +192,7 @@ def test_parameter_that_cannot_change_between_examples_is_refused(change):
     learner.set_params(**params).learn_one({"a": 1.0}, "north")
 
 
-@pytest.mark.parametrize(
-    "change", [{"average": "yes"}, {"class_weight": [1.0]}, {"rule": "no such"}], ids=str
-)
+@pytest.mark.parametrize("change", [{"average": "yes"}, {"class_weight": [1.0]}, {"rule": "no such"}], ids=str)
 def test_invalid_parameters_are_refused(change):
     learner = started().set_params(**change)
     for call in (lambda: learner.learn_one({"a": 1.0}, "north"), lambda: learner.learn_many([{}], ["north"])):

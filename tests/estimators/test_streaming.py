@@ -96,9 +96,7 @@ def test_growing_predicts_for_any_number_of_columns(learner, storage, n_classes)
     more = np.hstack([X, np.ones_like(X)])
     assert np.array_equal(learner.decision_function(storage(more)), scores)  # no weight
     fewer, zeros = X[:, :4], np.where(np.arange(6) < 4, X, 0.0)  # no value
-    assert np.allclose(
-        learner.decision_function(storage(fewer)), learner.decision_function(storage(zeros)), atol=1e-12
-    )
+    assert np.allclose(learner.decision_function(storage(fewer)), learner.decision_function(storage(zeros)), atol=1e-12)
 
 
 def test_fit_starts_with_the_columns_it_is_given():

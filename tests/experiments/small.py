@@ -43,9 +43,7 @@ def results_of(counts, labels=None):
         "source": "a folder",
     }
     protocol = {"rules": list(arrays), "permutations": n, "buckets": 4, "bucket_size": 100, "seed": 7}
-    return Results(
-        dataset, protocol, versions={"maxcosine": "0.1.0"}, runs=runs, command="maxcosine reproduce"
-    )
+    return Results(dataset, protocol, versions={"maxcosine": "0.1.0"}, runs=runs, command="maxcosine reproduce")
 
 
 def small_results(rules=PAPER, labels=CLOTHES, permutations=4):

@@ -36,10 +36,7 @@ def as_idx(array):
 def tiny_files(seed):
     random = np.random.default_rng(seed)
     shapes = (12, 3, 2), (12,), (5, 3, 2), (5,)
-    return {
-        file: as_idx(random.integers(0, 10, shape, np.uint8))
-        for file, shape in zip(FILES, shapes, strict=True)
-    }
+    return {file: as_idx(random.integers(0, 10, shape, np.uint8)) for file, shape in zip(FILES, shapes, strict=True)}
 
 
 MNIST, FASHION = tiny_files(1), tiny_files(2)
@@ -80,9 +77,7 @@ def is_tiny_mnist(found):
 # --- folders and files -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("subfolder", "separator", "suffix"), [("", "-", ""), ("mnist", ".", ""), ("", "-", ".gz")]
-)
+@pytest.mark.parametrize(("subfolder", "separator", "suffix"), [("", "-", ""), ("mnist", ".", ""), ("", "-", ".gz")])
 def test_files_in_a_folder_under_their_usual_names(tmp_path, subfolder, separator, suffix):
     contents = {file.replace("-idx", f"{separator}idx"): content for file, content in MNIST.items()}
     place = put(tmp_path / "data" / subfolder, contents, suffix)
@@ -135,9 +130,7 @@ def test_unknown_set():
         ),
     ],
 )
-def test_wrong_file_in_the_users_folder_is_an_error_even_if_the_cache_is_good(
-    tmp_path, cache, change, problem
-):
+def test_wrong_file_in_the_users_folder_is_an_error_even_if_the_cache_is_good(tmp_path, cache, change, problem):
     put(cache, MNIST)
     put(tmp_path / "data", {file: text for file, text in (MNIST | change).items() if text is not None})
     with pytest.raises(BadFile, match=f"^{re.escape(str(tmp_path / 'data'))}.*{problem}"):
@@ -318,9 +311,7 @@ def test_cache_that_cannot_be_written(tmp_path, server, use, monkeypatch):
     use(server.add_folder("good", MNIST), server.add_folder("other", MNIST))
     (tmp_path / "file").touch()
     monkeypatch.setenv("MAXCOSINE_CACHE", str(tmp_path / "file"))
-    with pytest.raises(
-        Unavailable, match=r"cannot be written .*; set MAXCOSINE_CACHE to a writable"
-    ) as caught:
+    with pytest.raises(Unavailable, match=r"cannot be written .*; set MAXCOSINE_CACHE to a writable") as caught:
         load("mnist")
     assert "/other/" not in str(caught.value)  # another mirror would not help
 

@@ -46,9 +46,7 @@ def test_rules_can_be_told_apart_by_colour_blind_readers():
 
 def test_colours_contrast_with_light_and_dark_backgrounds():
     for rule, background in itertools.product((*STYLES, "mine", "yours"), ("#ffffff", "#14171b")):
-        dark, light = sorted(
-            linear(colour) @ [0.2126, 0.7152, 0.0722] for colour in (colour_of(rule), background)
-        )
+        dark, light = sorted(linear(colour) @ [0.2126, 0.7152, 0.0722] for colour in (colour_of(rule), background))
         assert (light + 0.05) / (dark + 0.05) >= 3.0, rule  # WCAG 2.1, 1.4.11
 
 

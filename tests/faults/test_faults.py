@@ -56,9 +56,7 @@ FILES = {
     "empty file": ("data.svm", b"", "data.svm"),
     "only comments": ("data.svm", b"# nothing\n\n# here\n", "data.svm"),
 }
-BAD_LINES = [
-    content[len(GOOD) :] for _, content, error in FILES.values() if error and content[:4] == GOOD[:4]
-]
+BAD_LINES = [content[len(GOOD) :] for _, content, error in FILES.values() if error and content[:4] == GOOD[:4]]
 
 
 @pytest.mark.parametrize("fault", FILES)

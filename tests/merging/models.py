@@ -23,9 +23,7 @@ averaged_or_not = pytest.mark.parametrize("average", [False, True], ids=["last",
 def parts(name, X, y, k=3, **options):
     """k models, each learnt on every k-th row."""
     classes = np.unique(y)
-    return [
-        OnlineClassifier(name, **options).partial_fit(X[i::k], y[i::k], classes=classes) for i in range(k)
-    ]
+    return [OnlineClassifier(name, **options).partial_fit(X[i::k], y[i::k], classes=classes) for i in range(k)]
 
 
 def of_one_example(name, a, label=1):

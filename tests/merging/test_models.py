@@ -162,9 +162,7 @@ def test_new_classes_and_labels_of_any_length(multiclass):
     X, y, _ = clusters()
     labels = np.array(["a", "long", "longer still"])[y]
     two = y < 2
-    models = [
-        OnlineClassifier(multiclass=multiclass).partial_fit(X[two][i::2], labels[two][i::2]) for i in range(2)
-    ]
+    models = [OnlineClassifier(multiclass=multiclass).partial_fit(X[two][i::2], labels[two][i::2]) for i in range(2)]
     merged = merge(models)
     assert merged.classes_.tolist() == ["a", "long"]
     assert merged.partial_fit(X, labels).score(X, labels) > 0.8

@@ -36,9 +36,7 @@ test_damaged_files_are_refused = damaged(100)
 test_many_damaged_files_are_refused = pytest.mark.slow(damaged(3000))
 
 
-SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner))
 ENTRIES = [
     "format", "rule", "rule/name", "rule/own", "rule/params", "rule/state", "multiclass", "average", "closed",

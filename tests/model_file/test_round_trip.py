@@ -201,9 +201,7 @@ def test_a_users_rule_is_passed_to_load(tmp_path):
 
 def test_a_users_rule_does_not_replace_a_built_in_one(tmp_path):
     save(OnlineClassifier().fit(*points()).model_, tmp_path / "model")
-    assert (
-        load(tmp_path / "model", rules=[other_rule("mcp", state={"bound": 0.0})]).model.rule is RULES["mcp"]
-    )
+    assert load(tmp_path / "model", rules=[other_rule("mcp", state={"bound": 0.0})]).model.rule is RULES["mcp"]
 
 
 # Metadata and tensors

@@ -93,9 +93,7 @@ def run_from_checkpoint(training):
 
 
 @READINGS
-def test_any_cutting_compression_and_number_of_threads_gives_the_same_bits(
-    tmp_path, files, kind, way, settings
-):
+def test_any_cutting_compression_and_number_of_threads_gives_the_same_bits(tmp_path, files, kind, way, settings):
     expected = None
     for packing, block_bytes, threads in [
         ("plain", 1 << 20, 1),
@@ -198,9 +196,7 @@ def test_bad_lines_and_predictions_are_complete_after_interruptions(tmp_path, ki
                 assert not any(name.exists() for name in names.values())
             else:
                 run_from_checkpoint(training) if stops else training.run()
-        outcomes.append(
-            (*saved(training, tmp_path / "model"), *(name.read_bytes() for name in names.values()))
-        )
+        outcomes.append((*saved(training, tmp_path / "model"), *(name.read_bytes() for name in names.values())))
     assert outcomes[0] == outcomes[1]
     _, status, predictions, kept = outcomes[0]
     assert status["bad"] == len(kept.splitlines()) == len(range(3, N, 7))
@@ -367,9 +363,7 @@ def test_data_without_examples_or_features_are_refused(tmp_path):
     with pytest.raises(StreamError, match=r"there is no example in .*data; is it the right file\?"):
         training_of(path).run()
     path.write_text("a,b,c\n1,2,3\n")
-    with pytest.raises(
-        StreamError, match=r"no example in .*data has a feature; is it text in another format"
-    ):
+    with pytest.raises(StreamError, match=r"no example in .*data has a feature; is it text in another format"):
         training_of(path).run()
 
 

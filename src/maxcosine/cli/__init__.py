@@ -33,9 +33,7 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version, and exit."
-        ),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and exit."),
     ] = False,
 ) -> None:
     pass
@@ -57,9 +55,7 @@ def app(*names: str) -> typer.Typer:
         command = getattr(module, name)
         # The first line of the module describes the command briefly.
         in_short = (module.__doc__ or "").partition(": ")[2]
-        made.command(help=_unwrapped(command.__doc__ or ""), short_help=in_short[:1].upper() + in_short[1:])(
-            command
-        )
+        made.command(help=_unwrapped(command.__doc__ or ""), short_help=in_short[:1].upper() + in_short[1:])(command)
     return made
 
 
@@ -94,12 +90,8 @@ def _system_message(error: OSError) -> str:
         return str(error)
     where = "" if error.filename is None else f"{error.filename}: "
     advice = {
-        **dict.fromkeys(
-            (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there, or name a file elsewhere"
-        ),
-        **dict.fromkeys(
-            (errno.EACCES, errno.EPERM, errno.EROFS), "check the permissions, or name another file"
-        ),
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there, or name a file elsewhere"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "check the permissions, or name another file"),
         errno.ENOENT: "check the name",
     }.get(error.errno)
     return f"{where}{error.strerror}" + ("" if advice is None else f"; {advice}")

@@ -31,9 +31,9 @@ class Cluster:
     shards: Annotated[
         int | None, typer.Option(min=1, help="With --on: how many; by default, one for 128 MB of text.")
     ] = None
-    how: Annotated[
-        How, typer.Option(help="With --on: merge for the largest bound, or to the plain mean.")
-    ] = How.certified
+    how: Annotated[How, typer.Option(help="With --on: merge for the largest bound, or to the plain mean.")] = (
+        How.certified
+    )
 
 
 def refuse_with_cluster(options: Mapping[str, Any]) -> None:

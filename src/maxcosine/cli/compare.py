@@ -36,9 +36,7 @@ def compare(
         float | None, typer.Option(min=0.0, max=0.5, help="Hold out this share of the data for a test.")
     ] = None,
     rules: Annotated[str, typer.Option(help="Which rules, separated by commas; or all.")] = "all",
-    average: Annotated[
-        bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")
-    ] = False,
+    average: Annotated[bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")] = False,
     intercept: Annotated[bool, typer.Option(help="Learn a constant, too.")] = True,
     report: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write a report, HTML to open in a browser.")
@@ -68,9 +66,7 @@ def compare(
     date, started = datetime.now(UTC), time.perf_counter()
     stream = Stream(data, ReadOptions(**reading.fields(), **examples.fields(), purpose="learn"))
     if split and STANDARD_INPUT in stream.inputs.names:
-        raise ValueError(
-            "--split reads the data twice, which standard input does not allow; write it to a file"
-        )
+        raise ValueError("--split reads the data twice, which standard input does not allow; write it to a file")
     hold_out = round(1.0 / split) if split else None
     first = chosen[0]
     comparison = Comparison.of(

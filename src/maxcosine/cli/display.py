@@ -177,9 +177,7 @@ class TrainingWatch(ProgressLine):
         ]
         total = inputs.total_bytes
         if total:
-            bytes_per_second = (
-                max(training.read_bytes + inputs.read_bytes - inputs.skipped_bytes, 1) / seconds
-            )
+            bytes_per_second = max(training.read_bytes + inputs.read_bytes - inputs.skipped_bytes, 1) / seconds
             left = total * (training.passes - status.passes) - inputs.read_bytes
             parts += [
                 (f"{left / bytes_per_second:.0f} s left",) * 2,

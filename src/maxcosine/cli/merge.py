@@ -49,8 +49,7 @@ def merge(
         provenance={
             "command": command_line(),
             "merged": [
-                {"model": path.name, "trained": one.provenance}
-                for path, one in zip(paths, loaded, strict=True)
+                {"model": path.name, "trained": one.provenance} for path, one in zip(paths, loaded, strict=True)
             ],
             "versions": {"maxcosine": __version__},
             "options": options,

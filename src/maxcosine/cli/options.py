@@ -62,14 +62,12 @@ class Reading:
             "cache: written by `convert`; auto: by the first bytes, the name and the first line."
         ),
     ] = Format.auto
-    on_bad: Annotated[
-        OnBad, typer.Option(help="What to do with a line that cannot be read: stop, or count it.")
-    ] = OnBad.error
+    on_bad: Annotated[OnBad, typer.Option(help="What to do with a line that cannot be read: stop, or count it.")] = (
+        OnBad.error
+    )
     threads: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Threads that parse; all processors by default. Same model with any number."
-        ),
+        typer.Option(min=1, help="Threads that parse; all processors by default. Same model with any number."),
     ] = None
 
     def fields(self) -> dict[str, Any]:
@@ -83,20 +81,14 @@ class Examples:
 
     bits: Annotated[
         int,
-        typer.Option(
-            min=0, max=31, help="Hash features to 2^BITS columns; 0: ids are column numbers. (vw text: 20)"
-        ),
+        typer.Option(min=0, max=31, help="Hash features to 2^BITS columns; 0: ids are column numbers. (vw text: 20)"),
     ] = 0
     exact: Annotated[
         bool,
-        typer.Option(
-            "--exact", help="Know features by their id or name, through an index that grows with them."
-        ),
+        typer.Option("--exact", help="Know features by their id or name, through an index that grows with them."),
     ] = False
     normalize: Annotated[Normalize, typer.Option(help="l2: scale each example to length 1.")] = Normalize.none
-    log1p: Annotated[bool, typer.Option("--log1p", help="Replace each value x by sign(x) log(1 + |x|).")] = (
-        False
-    )
+    log1p: Annotated[bool, typer.Option("--log1p", help="Replace each value x by sign(x) log(1 + |x|).")] = False
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of `ReadOptions`."""
@@ -111,9 +103,7 @@ class Examples:
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command take the fields of its dataclass parameters one by one, as a command line has them."""
     parameters = inspect.signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {
-        name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)
-    }
+    groups: dict[str, Any] = {name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)}
     fields = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
 
     @wraps(command)

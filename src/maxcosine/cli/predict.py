@@ -62,10 +62,7 @@ def _lines_of(batch: ScoredBatch, labels: list[str], scores: bool) -> bytes:
     lines = [labels[code] for code in batch.predicted.tolist()]
     if scores and lines:
         rows = batch.scores.reshape(len(lines), -1).tolist()
-        lines = [
-            "\t".join([label, *(f"{score:.9g}" for score in row)])
-            for label, row in zip(lines, rows, strict=True)
-        ]
+        lines = ["\t".join([label, *(f"{score:.9g}" for score in row)]) for label, row in zip(lines, rows, strict=True)]
     if len(batch.skipped):
         lines = np.insert(np.array(lines, object), batch.skipped, "").tolist()
     return "".join([f"{line}\n" for line in lines]).encode()

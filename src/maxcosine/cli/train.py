@@ -48,9 +48,7 @@ def train(
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the rule, such as C=0.1.")
     ] = None,
-    average: Annotated[
-        bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")
-    ] = False,
+    average: Annotated[bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")] = False,
     multiclass: Annotated[
         Multiclass, typer.Option(help="More than two classes: each against the rest, or all jointly.")
     ] = Multiclass.ovr,
@@ -192,9 +190,7 @@ def _learn(training: "Training", watch: "TrainingWatch", model: Path, resumed: l
         seconds = time.perf_counter() - started
         model_file.save(training.model, model, provenance=training.provenance(command_line(), seconds))
     except KeyboardInterrupt:
-        tell(
-            f"interrupted after {training.status.examples:,} examples; {_how_to_resume(training.checkpoint)}"
-        )
+        tell(f"interrupted after {training.status.examples:,} examples; {_how_to_resume(training.checkpoint)}")
         raise
     return seconds
 

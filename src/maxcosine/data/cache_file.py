@@ -55,9 +55,7 @@ def import_pyarrow(path: str | os.PathLike[str]) -> Any:
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
-        raise StreamError(
-            f"{os.fspath(path)}: caches need one more package: pip install 'maxcosine[stream]'"
-        ) from None
+        raise StreamError(f"{os.fspath(path)}: caches need one more package: pip install 'maxcosine[stream]'") from None
     return pyarrow
 
 
@@ -129,9 +127,7 @@ class CacheFile:
         """Return the options that the file was written with."""
         stored = (self._schema.metadata or {}).get(KEY)
         if stored is None:
-            raise StreamError(
-                f"{self.path}: maxcosine did not write this file; write one with `maxcosine convert`"
-            )
+            raise StreamError(f"{self.path}: maxcosine did not write this file; write one with `maxcosine convert`")
         try:
             header = json.loads(stored)
             if header["version"] == VERSION:

@@ -39,9 +39,7 @@ GROUP_BYTES = 2 << 20
 def are_caches(inputs: Inputs, format: str) -> bool:
     """Return whether inputs are caches; a mixture of caches and text is refused."""
     if format == "cache" and STANDARD_INPUT in inputs.names:
-        raise StreamError(
-            "standard input is not a cache, which is read by the name of its file; name the file"
-        )
+        raise StreamError("standard input is not a cache, which is read by the name of its file; name the file")
     if format != "auto":
         return format == "cache"
     found = [is_cache(name) for name in inputs.names]
@@ -113,9 +111,7 @@ def _groups(inputs: Inputs, start: Place) -> Generator[tuple[CacheFile, Group, i
             )
 
 
-def write_cache(
-    stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], None] | None = None
-) -> int:
+def write_cache(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> int:
     """Write all examples of a stream; the file appears when it is complete.
 
     Parameters
@@ -139,9 +135,7 @@ def write_cache(
         raise StreamError(f"there is no example in {', '.join(stream.inputs.names)}; is it the right file?")
     weighted = stream.options.format != "svmlight"
     header = {"version": VERSION, **stream.options.feature_options, "data": input_sizes(stream.inputs.names)}
-    schema = schema_of(pa, batch.kind, stream.options.dtype, weighted).with_metadata(
-        {KEY: json.dumps(header)}
-    )
+    schema = schema_of(pa, batch.kind, stream.options.dtype, weighted).with_metadata({KEY: json.dumps(header)})
     with files.writing(os.fspath(path)) as file, _writer(pa, path, file, schema) as writer:
         waiting: list[Any] = []
         while batch is not None:

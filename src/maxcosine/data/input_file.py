@@ -48,9 +48,7 @@ def open_binary(name: str) -> io.BufferedReader:
     try:
         return open(name, "rb")
     except OSError as error:
-        raise StreamError(
-            f"{name}: {error.strerror or error}; check the name and the file's permissions"
-        ) from None
+        raise StreamError(f"{name}: {error.strerror or error}; check the name and the file's permissions") from None
 
 
 class InputFile:
@@ -100,8 +98,7 @@ class InputFile:
                 raise
             except Exception as error:  # each decompressor raises other errors
                 raise StreamError(
-                    f"{self._title}: cannot be read to its end: {error}; it is cut short or damaged, "
-                    "fetch it again"
+                    f"{self._title}: cannot be read to its end: {error}; it is cut short or damaged, fetch it again"
                 ) from None
             if not n:
                 return filled, True

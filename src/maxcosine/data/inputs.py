@@ -94,15 +94,11 @@ def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
         if name != STANDARD_INPUT and not os.path.exists(name):
             matches = sorted(glob.glob(name, recursive=True))
         if not matches:
-            raise StreamError(
-                f"{name}: there is no such file; check the name, or quote a pattern such as 'day-*.gz'"
-            )
+            raise StreamError(f"{name}: there is no such file; check the name, or quote a pattern such as 'day-*.gz'")
         found += matches
     for name in found:
         if name != STANDARD_INPUT and os.path.isdir(name):
-            raise StreamError(
-                f"{name}: this is a folder; name files, for example {os.path.join(name, '*')!r}"
-            )
+            raise StreamError(f"{name}: this is a folder; name files, for example {os.path.join(name, '*')!r}")
     if not found:
         raise StreamError("there is no input; name files, or - for standard input")
     if found.count(STANDARD_INPUT) > 1:
@@ -113,9 +109,7 @@ def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
 class Inputs:
     """The inputs of a stream, and how far they have been read."""
 
-    def __init__(
-        self, names: InputNames, spans: Sequence[Span] | None = None, block_bytes: int = BLOCK_BYTES
-    ) -> None:
+    def __init__(self, names: InputNames, spans: Sequence[Span] | None = None, block_bytes: int = BLOCK_BYTES) -> None:
         self.names = expand([names] if isinstance(names, str | os.PathLike) else names)
         self.spans = [Span()] * len(self.names) if spans is None else list(spans)
         if len(self.spans) != len(self.names):
@@ -196,9 +190,7 @@ class Inputs:
     def _open_text(self, number: int) -> InputFile:
         return InputFile(self.names[number], self.spans[number].stop)
 
-    def _next_block(
-        self, file: InputFile, number: int, offset: int, rest: bytes, size: int
-    ) -> tuple[Block, bytes]:
+    def _next_block(self, file: InputFile, number: int, offset: int, rest: bytes, size: int) -> tuple[Block, bytes]:
         """Read on until there is a whole line; return the block, and what follows its last line."""
         buffer = bytearray(PADDING + len(rest) + size + PADDING)
         buffer[PADDING : PADDING + len(rest)] = rest

@@ -87,9 +87,7 @@ class ReadOptions:
         if self.bits and self.exact:
             raise ValueError("features are hashed, bits > 0, or exact, but not both; choose one")
         if not 0 <= self.bits <= MAX_BITS:
-            raise ValueError(
-                f"bits is {self.bits}; it is from 1 to {MAX_BITS}, or 0 for features that are not hashed"
-            )
+            raise ValueError(f"bits is {self.bits}; it is from 1 to {MAX_BITS}, or 0 for features that are not hashed")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it is at least 1, or None for all processors")
         if not 1 <= self.block_bytes <= MAX_LINE_BYTES:

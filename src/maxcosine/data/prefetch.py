@@ -12,9 +12,7 @@ Block = TypeVar("Block")
 Parsed = TypeVar("Parsed")
 
 
-def prefetch(
-    blocks: Generator[Block, None, None], parse: Callable[[Block], Parsed], threads: int
-) -> Iterator[Parsed]:
+def prefetch(blocks: Generator[Block, None, None], parse: Callable[[Block], Parsed], threads: int) -> Iterator[Parsed]:
     """Parse blocks in several threads and give the results in the order of the blocks.
 
     One more thread reads. At most `threads` + 1 blocks are in memory: the one that the caller works on, and

@@ -76,9 +76,7 @@ def parse(block: Block, options: ReadOptions) -> ParsedBlock:
         BadLine(line, core.FAULT_MESSAGES[code], block.text(start, stop), position - start)
         for line, start, stop, position, code in found.faults
     ]
-    parsed = ParsedBlock(
-        batch, found.labels, block.source, found.n_lines, block.offset, block.end, block.is_last, bad
-    )
+    parsed = ParsedBlock(batch, found.labels, block.source, found.n_lines, block.offset, block.end, block.is_last, bad)
     unusable = unusable_rows(batch, options)
     lines = [
         BadLine(int(found.row_lines[row]), message, block.line(int(found.row_starts[row])))

@@ -120,9 +120,7 @@ class Job:
         if self.estimator.shuffle:
             raise ValueError("shuffle=True makes the result depend on chance; shuffle the data instead")
         if self.estimator.passes != 1:
-            raise ValueError(
-                f"passes={self.estimator.passes} is for one machine; use rounds={self.estimator.passes}"
-            )
+            raise ValueError(f"passes={self.estimator.passes} is for one machine; use rounds={self.estimator.passes}")
         self.estimator = clone(self.estimator)
         check_parameters(self.estimator)
         rule_of(self.estimator)
@@ -280,9 +278,7 @@ def _with_class_weights(batch: RowBatch, names: Sequence[str], class_weight: Any
     return replace(batch, weights=row_weights(labels[batch.codes], batch.weights, class_weight, labels))
 
 
-def _learn_chunks(
-    estimator: OnlineBase, model: Model | None, chunks: Iterable[Any]
-) -> tuple[Model | None, Tally]:
+def _learn_chunks(estimator: OnlineBase, model: Model | None, chunks: Iterable[Any]) -> tuple[Model | None, Tally]:
     learner = clone(estimator) if model is None else with_model(estimator, model)
     learner.set_params(grow_features=True, verbose=0)
     examples = mistakes = 0

@@ -129,9 +129,7 @@ class DictMethods:
         return self.classes_[model.predicted_codes(model.scores(rows))]
 
 
-def learn_dicts(
-    estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool = False
-) -> Predictions | None:
+def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool = False) -> Predictions | None:
     """Learn from many examples, as `learn_many` does.
 
     If `predict`, return the codes of the examples, and the codes predicted before they were learnt.

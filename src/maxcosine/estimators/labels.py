@@ -58,8 +58,7 @@ def known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def unknown_labels(labels: np.ndarray, classes: np.ndarray) -> ValueError:
     """Return the error for labels that are not among the classes."""
     return ValueError(
-        f"y holds labels that are not among the classes: {labels[:5].tolist()}; "
-        f"the classes are {classes.tolist()}"
+        f"y holds labels that are not among the classes: {labels[:5].tolist()}; the classes are {classes.tolist()}"
     )
 
 

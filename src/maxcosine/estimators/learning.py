@@ -50,9 +50,7 @@ def weight_types(estimator: OnlineBase) -> list[Any]:
     return [np.float64, np.float32] if estimator.dtype is None else [np.dtype(estimator.dtype)]
 
 
-def new_model(
-    estimator: OnlineBase, classes: np.ndarray, features: Features, dtype: Any, *, closed: bool
-) -> Model:
+def new_model(estimator: OnlineBase, classes: np.ndarray, features: Features, dtype: Any, *, closed: bool) -> Model:
     """Return a model that has learnt nothing; `closed` refuses other classes."""
     rule, params = rule_of(estimator)
     try:

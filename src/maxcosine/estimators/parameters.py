@@ -26,9 +26,7 @@ class Check(NamedTuple):
 
 def is_a(*types: type) -> Check:
     """Return the check that a parameter has one of these types."""
-    names = " or ".join(
-        "None" if kind is type(None) else f"an instance of {kind.__name__!r}" for kind in types
-    )
+    names = " or ".join("None" if kind is type(None) else f"an instance of {kind.__name__!r}" for kind in types)
     return Check(lambda value: isinstance(value, types), names)
 
 
@@ -62,15 +60,11 @@ SHARED: Mapping[str, Check] = {
     "average": BOOL,
     "fit_intercept": BOOL,
     "multiclass": one_of(*MULTICLASS),
-    "passes": Check(
-        lambda value: isinstance(value, Integral) and int(value) >= 1, "an int in the range [1, inf)"
-    ),
+    "passes": Check(lambda value: isinstance(value, Integral) and int(value) >= 1, "an int in the range [1, inf)"),
     "shuffle": BOOL,
     "random_state": Check(_is_random_state, "an int in the range [0, 2**32), a RandomState or None"),
     "class_weight": Check(
-        lambda value: (
-            value is None or isinstance(value, dict) or (isinstance(value, str) and value == "balanced")
-        ),
+        lambda value: value is None or isinstance(value, dict) or (isinstance(value, str) and value == "balanced"),
         "a dict, 'balanced' or None",
     ),
     "grow_features": BOOL,

@@ -49,9 +49,7 @@ def column_keys(X: Any) -> np.ndarray | None:
         ) from None
 
 
-def check_training_data(
-    estimator: OnlineBase, X: Any, y: Any, *, dtype: Any, reset: bool
-) -> tuple[Any, np.ndarray]:
+def check_training_data(estimator: OnlineBase, X: Any, y: Any, *, dtype: Any, reset: bool) -> tuple[Any, np.ndarray]:
     """Return X as a C-ordered array or CSR matrix of this type, and y as an array.
 
     If `reset`, X defines the columns; otherwise its columns must fit those that the classifier knows.

@@ -61,9 +61,7 @@ def _sample_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if sample_weight is None or isinstance(sample_weight, Real):
         weights = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
     else:
-        weights = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, copy=True, ensure_all_finite=False
-        )
+        weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, copy=True, ensure_all_finite=False)
         if weights.ndim != 1:
             raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array")
         if weights.shape != (n_rows,):

@@ -63,9 +63,7 @@ def renderer() -> Any:
     try:
         import vl_convert
     except ImportError:
-        raise ImportError(
-            "figures need the package vl-convert-python: pip install 'maxcosine[report]'"
-        ) from None
+        raise ImportError("figures need the package vl-convert-python: pip install 'maxcosine[report]'") from None
     return vl_convert
 
 
@@ -172,10 +170,7 @@ def rule_rows(rules: Sequence[str], highlighted: str) -> Spec:
 
 def tooltip(**formats: str) -> list[Spec]:
     """Show fields, each with its number format, or "" for text."""
-    return [
-        {"field": field, "title": field, **({"format": form} if form else {})}
-        for field, form in formats.items()
-    ]
+    return [{"field": field, "title": field, **({"format": form} if form else {})} for field, form in formats.items()]
 
 
 def bold(value: str) -> Spec:

@@ -103,9 +103,7 @@ def _summary(results: ComparedRules) -> Iterable[str]:
     n = results.test_examples or results.examples
     share = error[best] / 100.0
     chance = 196.0 * math.sqrt(share * (1.0 - share) / n)  # half the width of the 95 % interval
-    text = (
-        f"With {n:,} examples, an error is accurate to {chance:.2g} percentage points in 19 cases out of 20"
-    )
+    text = f"With {n:,} examples, an error is accurate to {chance:.2g} percentage points in 19 cases out of 20"
     if len(others) > 1:
         near = sum(error[rule] - error[best] <= chance for rule in others)
         text += f"; {near or 'none'} of the {len(others)} other rules came that close to the lowest"

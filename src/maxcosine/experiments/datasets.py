@@ -162,9 +162,7 @@ def load_digits() -> Dataset:
     X, y = np.ascontiguousarray(bunch.data, np.float64), bunch.target.astype(np.int64)
     arrays = X[:DIGITS_TRAIN], y[:DIGITS_TRAIN], X[-DIGITS_TEST:], y[-DIGITS_TEST:]
     source = f"scikit-learn {sklearn.__version__}"
-    return Dataset(
-        "digits", "scikit-learn's digits", *arrays, DIGITS, DIGITS_BUCKETS, _sha256(arrays), source
-    )
+    return Dataset("digits", "scikit-learn's digits", *arrays, DIGITS, DIGITS_BUCKETS, _sha256(arrays), source)
 
 
 def _sha256(arrays: Iterable[np.ndarray]) -> str:

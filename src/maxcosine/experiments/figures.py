@@ -49,8 +49,7 @@ def default_rules(results: Results) -> list[str]:
     """Return the rules whose curves are drawn at first: at most FEW, with MCP and users' rules preferred."""
     places = {rule: place for place, rule in enumerate(STYLES)}
     priorities = {
-        rule: (rule != focus(results), _is_variant(rule, results), places.get(rule, -1))
-        for rule in results.rules
+        rule: (rule != focus(results), _is_variant(rule, results), places.get(rule, -1)) for rule in results.rules
     }
     chosen = sorted(results.rules, key=priorities.__getitem__)[:FEW]
     return [rule for rule in results.rules if rule in chosen]
@@ -185,8 +184,7 @@ def curve_figures(results: Results) -> list[Figure]:
             results,
             "learning",
             "Mistakes while learning",
-            "The share of the examples so far that were predicted wrongly, each before it was learnt: lower "
-            "is better.",
+            "The share of the examples so far that were predicted wrongly, each before it was learnt: lower is better.",
             charts.number("value", "mistakes in 100 examples", axis={"tickCount": 5}, scale={"zero": True}),
         ),
         _curves(
@@ -216,9 +214,7 @@ def curve_figures(results: Results) -> list[Figure]:
     ]
 
 
-def _curves(
-    results: Results, name: str, title: str, caption: str, y: Spec, described_at: float = 1.0
-) -> Figure:
+def _curves(results: Results, name: str, title: str, caption: str, y: Spec, described_at: float = 1.0) -> Figure:
     """Draw a curve of every rule; the text gives its values after a share `described_at` of the examples."""
     examples = np.array(results.curves["examples"])
     tables = {rule: _curve_table(results, rule, name) for rule in results.rules}

@@ -61,9 +61,7 @@ def _learner(rule: str | Rule) -> Learner:
         return Learner(rule)
     name = rule.removeprefix(AVERAGED)
     if name not in RULES:
-        raise ValueError(
-            f"there is no rule {rule!r}; the rules are {', '.join(RULES)}, each also as {AVERAGED}NAME"
-        )
+        raise ValueError(f"there is no rule {rule!r}; the rules are {', '.join(RULES)}, each also as {AVERAGED}NAME")
     return Learner(RULES[name], averaged=rule != name)
 
 
@@ -130,9 +128,7 @@ class Experiment:
         for bucket in self.protocol.order(label, permutation):
             heads.learn(self._rows[bucket], self._classes[bucket] == label)
         is_label = self.data.y_test == label
-        outcomes = {
-            averaged: heads.outcomes(self._test_rows, is_label, averaged=averaged) for averaged in heads.kinds
-        }
+        outcomes = {averaged: heads.outcomes(self._test_rows, is_label, averaged=averaged) for averaged in heads.kinds}
         seconds = (time.perf_counter() - started) / len(self.protocol.learners)
         unit: Unit = {"label": label, "permutation": permutation, "runs": [], "curves": {}}
         for learner in self.protocol.learners:

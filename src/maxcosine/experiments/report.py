@@ -139,9 +139,7 @@ def _mistakes_table(results: Results) -> str:
         rows = [[Cell(label, k), *(cell(rule, k) for rule in rules)] for k, label in enumerate(labels)]
         return table_html("Test mistakes", note, columns, rows, [Cell("mean"), *totals.values()])
     ranked = sorted(rules, key=overall.__getitem__)
-    rows = [
-        [Cell(title_of(rule)), totals[rule], *(cell(rule, k) for k in range(len(labels)))] for rule in ranked
-    ]
+    rows = [[Cell(title_of(rule)), totals[rule], *(cell(rule, k) for k in range(len(labels)))] for rule in ranked]
     return table_html("Test mistakes", note, ["rule", "mean", *labels], rows)
 
 

@@ -102,9 +102,7 @@ class Results:
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:
-            raise BadResults(
-                f"{path} is not a results file: {error}; give one that `reproduce` wrote"
-            ) from None
+            raise BadResults(f"{path} is not a results file: {error}; give one that `reproduce` wrote") from None
         found = content.pop("format", None) if isinstance(content, dict) else type(content).__name__
         if found != FORMAT:
             raise BadResults(f"{path} is not a results file: format {found!r} instead of {FORMAT!r}")
@@ -116,9 +114,7 @@ class Results:
                 content["protocol"][name]
             return cls(**content)
         except (KeyError, TypeError) as error:
-            raise BadResults(
-                f"{path} is an incomplete results file: {error}; run the experiment again"
-            ) from None
+            raise BadResults(f"{path} is an incomplete results file: {error}; run the experiment again") from None
 
 
 def mean_curves(units: Iterable[Unit], examples: list[int]) -> dict[str, Any]:

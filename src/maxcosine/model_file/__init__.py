@@ -132,9 +132,7 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Loaded:
 
 def from_bytes(content: bytes, *, rules: Sequence[Rule] = ()) -> Loaded:
     """Read what `to_bytes` returned, with all checks of `load`."""
-    with tempfile.NamedTemporaryFile(
-        suffix=".safetensors"
-    ) as file:  # safetensors reads metadata from files only
+    with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:  # safetensors reads metadata from files only
         file.write(content)
         file.flush()
         return _load(file.name, "a model that was received", rules)

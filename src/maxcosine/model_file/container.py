@@ -68,9 +68,7 @@ def write(file: IO[bytes], text: str, tensors: Mapping[str, np.ndarray]) -> None
     """
     for name, array in tensors.items():
         if array.dtype.newbyteorder("<") not in CODES:
-            raise TypeError(
-                f"the tensor {name!r} has the type {array.dtype}, which a model file cannot store"
-            )
+            raise TypeError(f"the tensor {name!r} has the type {array.dtype}, which a model file cannot store")
     checksum = _checksum(digest_of(tensors.items()), text)
     header: dict[str, Any] = {"__metadata__": {CHECKSUM: checksum, DESCRIPTION: text}}
     # Large items first: then all tensors are aligned to their item sizes.
@@ -196,9 +194,7 @@ class TensorFile(Checker):
         array: np.ndarray = self.file.get_tensor(name)
         dtype = array.dtype if dtype is None else np.dtype(dtype)
         lengths = array.shape if shape is None else shape
-        fits = len(lengths) == array.ndim and all(
-            n in (None, m) for n, m in zip(lengths, array.shape, strict=True)
-        )
+        fits = len(lengths) == array.ndim and all(n in (None, m) for n, m in zip(lengths, array.shape, strict=True))
         if array.dtype != dtype or not fits:
             found, wanted = f"{array.dtype} of shape {array.shape}", f"{dtype} of shape {tuple(lengths)}"
             raise self.bad(f"the tensor {name!r} is {found}, expected {wanted}")

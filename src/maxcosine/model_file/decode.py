@@ -165,9 +165,7 @@ def _features(file: TensorFile, description: dict[str, Any]) -> Features:
 def _index(file: TensorFile, kind: str) -> FeatureIndex:
     """Build an index from its keys, in the order of their slots."""
     index, n_keys = FeatureIndex(kind), 0
-    blocks: Iterable[Any] = (
-        file.take_texts("names") if index.named else [file.take("ids", np.uint64, (None,))]
-    )
+    blocks: Iterable[Any] = file.take_texts("names") if index.named else [file.take("ids", np.uint64, (None,))]
     for block in blocks:
         n_keys += len(block)
         try:

@@ -24,9 +24,7 @@ def _builtin(
 
     step.__name__ = step.__qualname__ = name
     step.__doc__ = doc
-    return Rule(
-        name, step, MappingProxyType(params or {}), MappingProxyType(state or {}), builtin=True, **traits
-    )
+    return Rule(name, step, MappingProxyType(params or {}), MappingProxyType(state or {}), builtin=True, **traits)
 
 
 def _recursion_bound(state: Any, sq_w: float, coef_sum: float) -> float:
@@ -121,9 +119,7 @@ _C = Param.factor(1.0, "aggressiveness: the largest step of PA-I, the softness o
 
 pa = _builtin("pa", "lambda = max(0, 1 - margin) / norm(x)^2.", scale_invariant=True, reference=_PA)
 pa1 = _builtin("pa1", "lambda = min(C, max(0, 1 - margin) / norm(x)^2).", params={"C": _C}, reference=_PA)
-pa2 = _builtin(
-    "pa2", "lambda = max(0, 1 - margin) / (norm(x)^2 + 1 / (2 C)).", params={"C": _C}, reference=_PA
-)
+pa2 = _builtin("pa2", "lambda = max(0, 1 - margin) / (norm(x)^2 + 1 / (2 C)).", params={"C": _C}, reference=_PA)
 perceptron = _builtin(
     "perceptron",
     "lambda = 1 on a mistake.",
@@ -164,14 +160,11 @@ norma = _builtin(
     state={"rho": 0.0},
     params={
         "eta": Param.factor(0.1, "learning rate"),
-        "lambda_reg": Param(
-            1e-3, "regularisation: w decays by 1 - eta lambda_reg a round", low=0.0, closed="left"
-        ),
+        "lambda_reg": Param(1e-3, "regularisation: w decays by 1 - eta lambda_reg a round", low=0.0, closed="left"),
         "nu": Param(0.2, "share of margin errors that rho settles for", low=0.0, high=1.0, closed="both"),
         "clip": Param(
             1.0,
-            "1 holds rho at 0 or above, so that every mistake is learnt from; "
-            "0 is the algorithm as published",
+            "1 holds rho at 0 or above, so that every mistake is learnt from; 0 is the algorithm as published",
             low=0.0,
             high=1.0,
             closed="both",

@@ -45,9 +45,7 @@ def _numba_rule(rule: Rule) -> core.RuleFunction:
     for function in (framework.phi, framework.cosine_bound, framework.maximise):
         numba.extending.register_jitable(function)
     double, pointer = numba.types.float64, numba.types.CPointer(numba.types.float64)
-    signature = numba.types.void(
-        double, double, double, double, pointer, pointer, pointer, numba.types.voidptr
-    )
+    signature = numba.types.void(double, double, double, double, pointer, pointer, pointer, numba.types.voidptr)
     step = numba.njit(rule.function, error_model="numpy")
     try:
         compiled = numba.cfunc(signature, error_model="numpy")(_adapter(rule, step, numba.njit))
@@ -80,9 +78,7 @@ def _adapter(rule: Rule, step: Any, njit: Any) -> Callable[..., None]:
         move: Any,
         context: Any,
     ) -> None:
-        keep, add, after = step(
-            margin, sq_w, sq_x, coef_sum, read_state(state), Params(*read_params(params))
-        )
+        keep, add, after = step(margin, sq_w, sq_x, coef_sum, read_state(state), Params(*read_params(params)))
         # No NaN may enter a model by way of the state: without a move, the engine refuses the step.
         if is_finite(after):
             write_state(state, after)

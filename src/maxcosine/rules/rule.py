@@ -211,9 +211,7 @@ class Rule:
         """The state before the first step."""
         return tuple(self.state.values())
 
-    def restart(
-        self, sq_w: float, coef_sum: float, mean_state: tuple[float, ...] | None = None
-    ) -> tuple[float, ...]:
+    def restart(self, sq_w: float, coef_sum: float, mean_state: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """The state for a hypothesis that a merge has made.
 
         A rule without `restart_state` continues with the mean of the states, or from the start without one.

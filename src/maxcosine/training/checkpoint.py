@@ -84,8 +84,7 @@ def locked(checkpoint: Path | None) -> Iterator[None]:
         with open(path, "wb") as file:
             if not _holds_lock(file, path):
                 raise BadCheckpoint(
-                    f"another training writes the checkpoint {checkpoint}; wait for its end, or name another "
-                    "file"
+                    f"another training writes the checkpoint {checkpoint}; wait for its end, or name another file"
                 )
             clear_partial_files(checkpoint)
             yield

@@ -39,9 +39,7 @@ def score_stream(model: Model, stream: Stream) -> Iterator[ScoredBatch]:
         yield ScoredBatch(scores, model.predicted_codes(scores), codes, batch.codes, batch.skipped)
 
 
-def count_mistakes(
-    model: Model, like: Stream, inputs: Sequence[str], threads: int | None
-) -> tuple[int, int, int]:
+def count_mistakes(model: Model, like: Stream, inputs: Sequence[str], threads: int | None) -> tuple[int, int, int]:
     """Count mistakes, examples and bad lines of files that are read as another stream is."""
     stream, mistakes = like.like(inputs, threads=threads, purpose="evaluate"), 0
     for part in score_stream(model, stream):

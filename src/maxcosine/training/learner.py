@@ -121,9 +121,7 @@ class StreamLearner:
         others = np.array([label != first for label in labels])[batch.codes]
         return int(np.argmax(others)) if others.any() else len(batch)
 
-    def _learn_rows(
-        self, stream: Stream, labels: Sequence[str], batch: RowBatch, predicting: bool
-    ) -> np.ndarray:
+    def _learn_rows(self, stream: Stream, labels: Sequence[str], batch: RowBatch, predicting: bool) -> np.ndarray:
         model = self.model = self.model or self._new_model(stream, labels, batch)
         rows = rows_of(stream, model, batch, grow=True)
         self._add_labels(model, labels)
@@ -235,13 +233,9 @@ def _check_kind(stream: Stream, features: Features, batch: RowBatch) -> None:
         if features.undecided or features.by_name == (batch.kind == "names"):
             return
         known, given = ("name", "numbers") if features.by_name else ("number", "names")
-        raise StreamError(
-            f"the model knows its features by {known}, and those of {title} have {given}; {advice}"
-        )
+        raise StreamError(f"the model knows its features by {known}, and those of {title} have {given}; {advice}")
     bits = stream.options.bits or None
     if bits != features.bits:
         known = f"hashed to {features.bits} bits" if features.bits else "column numbers"
         given = f"hashed to {bits} bits" if bits else "column numbers"
-        raise StreamError(
-            f"the features of the model are {known}, and those of {title} are {given}; {advice}"
-        )
+        raise StreamError(f"the features of the model are {known}, and those of {title} are {given}; {advice}")

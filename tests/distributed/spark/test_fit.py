@@ -152,9 +152,7 @@ def test_predictions_are_those_of_the_classifier(df, data):
     found = model.transform(df).select("prediction", "rawPrediction", "name").collect()
     learner = model.estimator
     assert [row.prediction for row in found] == learner.predict(X).tolist()
-    np.testing.assert_array_equal(
-        [row.rawPrediction.toArray() for row in found], learner.decision_function(X)
-    )
+    np.testing.assert_array_equal([row.rawPrediction.toArray() for row in found], learner.decision_function(X))
     assert [row.name for row in found] == NAMES[y].tolist()
     assert model.predict(Vectors.dense(X[0])) == found[0].prediction
     assert (model.numFeatures, model.numClasses) == (7, 3)

@@ -25,9 +25,7 @@ def test_killed_executor_changes_no_bit(spark, tmp_path):
         """Kill the executor of this task once, in the middle of a partition."""
         for number, batch in enumerate(batches):
             if number == 1 and TaskContext.get().partitionId() == 2 and not os.path.exists(killed):
-                with open(
-                    f"/proc/{os.getppid()}/stat"
-                ) as file:  # the parent is the daemon that forks the tasks
+                with open(f"/proc/{os.getppid()}/stat") as file:  # the parent is the daemon that forks the tasks
                     executor = int(file.read().rpartition(")")[2].split()[1])
                 with open(killed, "w") as file:
                     file.write(str(executor))
@@ -79,9 +77,7 @@ def test_error_without_java_says_what_to_install(monkeypatch):
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    with pytest.raises(
-        JavaMissing, match=r"no Java was found in JAVA_HOME=/nowhere; install Java 17 or newer"
-    ):
+    with pytest.raises(JavaMissing, match=r"no Java was found in JAVA_HOME=/nowhere; install Java 17 or newer"):
         session()
     monkeypatch.delenv("JAVA_HOME")
     with pytest.raises(JavaMissing, match="no Java was found on the PATH, and JAVA_HOME is not set"):

@@ -41,9 +41,7 @@ def read(features, labels=None, weights=None, kind=VECTOR, skip_bad=True, dtype=
     return reader, X.toarray() if hasattr(X, "toarray") else X, y, weights
 
 
-@given(
-    st.lists(st.tuples(st.lists(st.sampled_from([0.0, 1.0, -2.5]), min_size=2, max_size=2), st.booleans()))
-)
+@given(st.lists(st.tuples(st.lists(st.sampled_from([0.0, 1.0, -2.5]), min_size=2, max_size=2), st.booleans())))
 def test_dense_and_sparse_vectors_give_the_same_rows(rows):
     features = [sparse(values) if is_sparse else dense(values) for values, is_sparse in rows]
     _, X, y, weights = read(features, np.ones(len(features)))

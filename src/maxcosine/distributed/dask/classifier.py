@@ -210,9 +210,7 @@ def _call(X: Any, learner: OnlineBase, method: str, empty: np.ndarray) -> np.nda
     return result
 
 
-def _call_on_frame(
-    frame: Any, learner: OnlineBase, method: str, empty: np.ndarray, columns: list[str]
-) -> Any:
+def _call_on_frame(frame: Any, learner: OnlineBase, method: str, empty: np.ndarray, columns: list[str]) -> Any:
     import pandas
 
     values = _call(frame, learner, method, empty)

@@ -133,9 +133,7 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
             columns.append(F.col(self.getOrDefault("weightCol")).cast("double"))
         return dataset.select(*columns)
 
-    def fit_files(
-        self, files: FileNames, spark: SparkSession | None = None, **options: Any
-    ) -> MaxCosineModel:
+    def fit_files(self, files: FileNames, spark: SparkSession | None = None, **options: Any) -> MaxCosineModel:
         """Learn text files that the executors read themselves.
 
         The driver and the executors must see the files by the same names. Classes are strings, as in the

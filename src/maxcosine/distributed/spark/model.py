@@ -167,9 +167,7 @@ class _Writer(MLWriter):
     def saveImpl(self, path: str) -> None:
         DefaultParamsWriter.saveMetadata(self._model, path, self.sparkSession)
         content = self._model._result.to_bytes()
-        self.sparkSession.createDataFrame([(content,)], "part binary").write.parquet(
-            os.path.join(path, "data")
-        )
+        self.sparkSession.createDataFrame([(content,)], "part binary").write.parquet(os.path.join(path, "data"))
 
 
 class _Reader(MLReader):
@@ -225,6 +223,4 @@ def _predictions(model: Model, X: Any, kept: np.ndarray, n_rows: int) -> pa.Arra
         mask=pa.array(missing),
     )
     labels = model.classes[raw.argmax(axis=1)].astype(np.float64 if _is_numeric(model) else object)
-    return pa.StructArray.from_arrays(
-        [vectors, pa.array(labels, mask=missing)], ["rawPrediction", "prediction"]
-    )
+    return pa.StructArray.from_arrays([vectors, pa.array(labels, mask=missing)], ["rawPrediction", "prediction"])

@@ -76,9 +76,7 @@ def _learn_partition(
     yield pa.RecordBatch.from_pylist([{"number": number, "model": model, "error": error}], RESULT_SCHEMA)
 
 
-def _run(
-    context: SparkContext, job: Job, learn: Callable[[Broadcast | None], RDD], patience: float
-) -> PartialModel:
+def _run(context: SparkContext, job: Job, learn: Callable[[Broadcast | None], RDD], patience: float) -> PartialModel:
     start: PartialModel | None = None
     for _ in range(job.rounds):
         sent = None if start is None else context.broadcast(start)

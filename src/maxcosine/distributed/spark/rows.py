@@ -108,10 +108,7 @@ def _length_faults(features: pa.Array, n_features: int) -> dict[int, str]:
     else:
         lengths = pc.list_value_length(features)
     found = lengths.fill_null(0).to_numpy()
-    faults = {
-        row: f"it has {found[row]:,} features instead of {n_features:,}"
-        for row in _where(found != n_features)
-    }
+    faults = {row: f"it has {found[row]:,} features instead of {n_features:,}" for row in _where(found != n_features)}
     return faults | dict.fromkeys(_where(features.is_null()), "its features are null")
 
 
