@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine import core
+from maxcosine.core import NO_ROOM, FeatureIndex
 from maxcosine.heads import Heads
 from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_of
 
@@ -73,10 +73,10 @@ def learn(
     raise refusal(heads, fault, head, row_values(X, row), row)
 
 
-def learn_dict(heads: Heads, index: core.FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
+def learn_dict(heads: Heads, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
     """Learn from one dict; the index and the heads grow with its features. A refused one changes nothing."""
     fault, detail = heads.engine.learn_dict(index, x, code, weight)
-    if fault == core.NO_ROOM:
+    if fault == NO_ROOM:
         heads.reserve(detail)
         fault, detail = heads.engine.learn_dict(index, x, code, weight)
     if fault != _FINISHED:
