@@ -34,18 +34,12 @@ class RowPlaces:
     Lines are counted from the first line of the block; in a cache, an example is a line.
     """
 
-    lines: np.ndarray = field(default_factory=_no_lines)
-    """The line of each row."""
-    offsets: np.ndarray | None = None
-    """The byte where each row begins, counted from the start of the block; None in a cache."""
-    bad_lines: np.ndarray = field(default_factory=_no_lines)
-    """The bad lines of the block."""
-    bad_bytes: np.ndarray = field(default_factory=_no_lines)
-    """Bytes that each of them takes in the file of bad lines."""
-    before: Place = START
-    """Where the block begins."""
-    after: Place = START
-    """Where the next block begins."""
+    lines: np.ndarray = field(default_factory=_no_lines)  # the line of each row
+    offsets: np.ndarray | None = None  # the byte of the block where each row begins; None in a cache
+    bad_lines: np.ndarray = field(default_factory=_no_lines)  # the bad lines of the block
+    bad_bytes: np.ndarray = field(default_factory=_no_lines)  # what each of them takes in the file of bad lines
+    before: Place = START  # where the block begins
+    after: Place = START  # where the next block begins
 
     def start(self, row: int) -> Place:
         """Return where a row begins."""
@@ -70,44 +64,19 @@ class RowBatch:
 
     Columns and ids occur once in a row, in any order, and their values are not 0. Names may occur several
     times: only an index knows which of them are equal.
-
-    Parameters
-    ----------
-    indptr : array of int64, n_rows + 1
-        Where the features of each row begin.
-    keys : array or Names
-        The features: uint32 for column numbers and hashed columns, uint64 for ids, or their names.
-    values : array of float32 or float64
-        The values of the features.
-    codes : array of int
-        The code of each row's label among the labels of the stream; -1 for a row without a label.
-    weights : array of float64, optional
-        What the step of each row is multiplied by; None if all weights are 1.
-    squares : array of float64, optional
-        The square norm of each row, if it is known.
-    n_columns : int, optional
-        One more than the highest column, if it is known.
-    hashed_names : Names, optional
-        The names of hashed features as written in the text, if they are kept.
-    hashed_columns : array of uint32, optional
-        The column of each of these names.
-    skipped : array of int
-        For each bad line of the block: how many rows precede it.
-    places : RowPlaces
-        Where the rows are in the inputs.
     """
 
-    indptr: np.ndarray
-    keys: np.ndarray | Names
-    values: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray | None = None
-    squares: np.ndarray | None = None
-    n_columns: int | None = None
-    hashed_names: Names | None = None
-    hashed_columns: np.ndarray | None = None
-    skipped: np.ndarray = field(default_factory=_no_lines)
-    places: RowPlaces = field(default_factory=RowPlaces)
+    indptr: np.ndarray  # int64: where the features of each row begin, and where the last row ends
+    keys: np.ndarray | Names  # the features: uint32 for column numbers and hashed columns, uint64 for ids, or names
+    values: np.ndarray  # float32 or float64
+    codes: np.ndarray  # of each row's label among the labels of the stream; -1 for a row without a label
+    weights: np.ndarray | None = None  # what the step of each row is multiplied by; None if all weights are 1
+    squares: np.ndarray | None = None  # the square norm of each row, if it is known
+    n_columns: int | None = None  # one more than the highest column, if it is known
+    hashed_names: Names | None = None  # names of hashed features as written in the text, if they are kept
+    hashed_columns: np.ndarray | None = None  # the column of each of these names
+    skipped: np.ndarray = field(default_factory=_no_lines)  # for each bad line of the block: rows that precede it
+    places: RowPlaces = field(default_factory=RowPlaces)  # where the rows are in the inputs
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

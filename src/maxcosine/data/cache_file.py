@@ -19,7 +19,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +33,7 @@ KEY = b"maxcosine"
 VERSION = 2
 KINDS = ("columns", "ids", "names")
 REWRITE = "write it again with `maxcosine convert`"
-MAX_COLUMN_BITS = 28
-"""Column numbers are below 2^28, as those of text are."""
+MAX_COLUMN_BITS = 28  # column numbers are below 2^28, as those of text are
 
 
 def is_cache(path: str | os.PathLike[str]) -> bool:
@@ -65,15 +64,6 @@ def schema_of(pa: Any, kind: str, dtype: str, weighted: bool) -> Any:
     value = {"float32": pa.float32(), "float64": pa.float64()}[dtype]
     weight = [("weight", pa.float64())] if weighted else []
     return pa.schema([("label", pa.utf8()), *weight, (kind, pa.list_(feature)), ("values", pa.list_(value))])
-
-
-class Group(NamedTuple):
-    """A record batch of a cache."""
-
-    batch: Any
-    first: int
-    """Number of its first example."""
-    is_last: bool
 
 
 class CacheFile:
@@ -147,21 +137,19 @@ class CacheFile:
             raise self._damaged(f"its columns are {columns}")
         return kind
 
-    def groups(self) -> Iterator[Group]:
-        """Read all record batches."""
+    def groups(self) -> Iterator[tuple[Any, int, bool]]:
+        """Read record batches; give each with the number of its first example and whether it is the last."""
         first = 0
         for k in range(self._n_groups):
             with self._errors():
                 batches = self._read(k)
             self.position = self._size * (k + 1) // self._n_groups
             for number, batch in enumerate(batches):
-                is_last = k + 1 == self._n_groups and number + 1 == len(batches)
-                yield Group(batch, first, is_last)
+                yield batch, first, k + 1 == self._n_groups and number + 1 == len(batches)
                 first += len(batch)
 
-    def rows_of(self, group: Group) -> tuple[RowBatch, list[str]]:
-        """Check a record batch, and return its rows and labels."""
-        batch, first = group.batch, group.first
+    def rows_of(self, batch: Any, first: int) -> tuple[RowBatch, list[str]]:
+        """Check a record batch whose first example has this number, and return its rows and labels."""
         with self._errors():
             batch.validate(full=True)
             indptr, keys = self._lists(batch, self.kind)
@@ -209,8 +197,7 @@ class CacheFile:
                 self._check(keys < limit, keys, f"the column {{}} is not below {limit}", first, rows.indptr)
             is_canonical = rows_are_canonical(rows.indptr, keys, rows.n_columns)
         if not is_canonical:
-            canonical = canonicalize(rows.indptr, keys, rows.values, log1p=False, l2=False)
-            rows.indptr, rows.keys, rows.values = canonical
+            rows.indptr, rows.keys, rows.values = canonicalize(rows.indptr, keys, rows.values, log1p=False, l2=False)
         rows.squares = square_norms(rows.indptr, rows.values)
 
     def _check(

@@ -12,28 +12,18 @@ import numpy as np
 
 from maxcosine import files
 from maxcosine.data.batch import Names, RowBatch
-from maxcosine.data.cache_file import (
-    KEY,
-    REWRITE,
-    VERSION,
-    CacheFile,
-    Group,
-    import_pyarrow,
-    is_cache,
-    schema_of,
-)
+from maxcosine.data.cache_file import KEY, REWRITE, VERSION, CacheFile, import_pyarrow, is_cache, schema_of
 from maxcosine.data.errors import StreamError
-from maxcosine.data.input_file import STANDARD_INPUT
-from maxcosine.data.inputs import Inputs, Place, input_sizes
+from maxcosine.data.input_file import STANDARD_INPUT, size_of
+from maxcosine.data.inputs import Inputs, Place
 from maxcosine.data.options import ReadOptions
-from maxcosine.data.parsed import BadLine, ParsedBlock, unusable_rows
+from maxcosine.data.parsed import ParsedBlock
 from maxcosine.data.prefetch import prefetch
 
 if TYPE_CHECKING:
     from maxcosine.data.stream import Stream
 
-GROUP_BYTES = 2 << 20
-"""Batches are written together until they have this size."""
+GROUP_BYTES = 2 << 20  # batches are written together until they have this size
 
 
 def are_caches(inputs: Inputs, format: str) -> bool:
@@ -81,29 +71,29 @@ def read_caches(inputs: Inputs, options: ReadOptions, start: Place) -> Iterator[
             "or give the text"
         )
 
-    def parse(found: tuple[CacheFile, Group, int]) -> ParsedBlock:
-        file, group, source = found
-        rows, labels = file.rows_of(group)
-        parsed = ParsedBlock(rows, labels, source, len(rows), 0, 0, group.is_last)
-        unusable = unusable_rows(rows, options)
-        return parsed.without([BadLine(row, message) for row, message in unusable.items()], list(unusable))
+    def parse(found: tuple[int, CacheFile, Any, int, bool]) -> ParsedBlock:
+        source, file, batch, first, is_last = found
+        rows, labels = file.rows_of(batch, first)
+        parsed = ParsedBlock(rows, labels, source, len(rows), is_last=is_last)
+        parsed.leave_out_unusable(options)
+        return parsed
 
     # More threads would take memory, and save no time: record batches are checked quickly.
     return prefetch(_groups(inputs, start), parse, min(2, options.n_threads))
 
 
-def _groups(inputs: Inputs, start: Place) -> Generator[tuple[CacheFile, Group, int], None, None]:
+def _groups(inputs: Inputs, start: Place) -> Generator[tuple[int, CacheFile, Any, int, bool], None, None]:
     """Read record batches from a place on; the first one is cut there."""
     for source, file in inputs.opened(start, lambda number: CacheFile(inputs.names[number])):
         left_out = start.line if source == start.source else 0
         end = 0
-        for group in file.groups():
-            end = group.first + len(group.batch)
+        for batch, first, is_last in file.groups():
+            end = first + len(batch)
             if end < left_out:
                 inputs.skipped_bytes = inputs.read_bytes
                 continue
-            cut = max(0, left_out - group.first)
-            yield file, Group(group.batch.slice(cut), group.first + cut, group.is_last), source
+            cut = max(0, left_out - first)
+            yield source, file, batch.slice(cut), first + cut, is_last
         if end < left_out:
             raise StreamError(
                 f"{file.path}: ends before the place to continue from, example {left_out + 1:,}; it has "
@@ -134,7 +124,8 @@ def write_cache(stream: Stream, path: str | os.PathLike[str], progress: Callable
     if batch is None:
         raise StreamError(f"there is no example in {', '.join(stream.inputs.names)}; is it the right file?")
     weighted = stream.options.format != "svmlight"
-    header = {"version": VERSION, **stream.options.feature_options, "data": input_sizes(stream.inputs.names)}
+    sizes = {os.path.basename(name): size_of(name) for name in stream.inputs.names}
+    header = {"version": VERSION, **stream.options.feature_options, "data": sizes}
     schema = schema_of(pa, batch.kind, stream.options.dtype, weighted).with_metadata({KEY: json.dumps(header)})
     with files.writing(os.fspath(path)) as file, _writer(pa, path, file, schema) as writer:
         waiting: list[Any] = []

@@ -15,29 +15,23 @@ from maxcosine.data.errors import StreamError
 from maxcosine.data.input_file import STANDARD_INPUT, InputFile, open_binary, size_of, title_of
 from maxcosine.data.options import BLOCK_BYTES, MAX_LINE_BYTES
 
+# The first block is small: learning and progress start soon, and it shows how long the lines are.
 FIRST_BLOCK_BYTES = 1 << 18
-"""The first block is small: learning and progress start soon, and it shows how long the lines are."""
+# About the most lines of a block: each row takes some memory, however short its line is.
 BLOCK_LINES = 1 << 17
-"""About the most lines of a block: each row takes some memory, however short its line is."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_CHECKED_BYTES = 65536
 _SAMPLE_BYTES = 65536
 
 
 class Place(NamedTuple):
     """A place in the inputs, where reading can continue."""
 
-    source: int = 0
-    """Number of the input."""
-    offset: int = 0
-    """Bytes of that input before the place, decompressed; 0 in a cache."""
-    line: int = 0
-    """Lines of that input before the place; examples in a cache."""
-    bad: int = 0
-    """Bad lines before the place, in all inputs."""
-    bad_bytes: int = 0
-    """Bytes that these bad lines take in the file of bad lines."""
+    source: int = 0  # number of the input
+    offset: int = 0  # bytes of that input before the place, decompressed; 0 in a cache
+    line: int = 0  # lines of that input before the place; examples in a cache
+    bad: int = 0  # bad lines before the place, in all inputs
+    bad_bytes: int = 0  # bytes that these bad lines take in the file of bad lines
 
 
 START = Place()
@@ -57,30 +51,23 @@ class Span(NamedTuple):
 class Block:
     """Whole lines of one input; the last line of an input may lack its newline."""
 
-    buffer: bytearray
-    """The lines are buffer[start:stop]; PADDING bytes before and after them can be read."""
-    start: int
+    buffer: bytearray  # the lines are buffer[PADDING:stop]; PADDING bytes after them can be read
     stop: int
-    source: int
-    """Number of the input."""
-    offset: int
-    """Bytes of the input before the block, decompressed."""
-    end: int
-    """Bytes of the input up to the end of the block."""
-    is_last: bool
-    """Whether the input ends with the block."""
-    too_long: bool = False
-    """The block is the beginning of one line, which has more than MAX_LINE_BYTES."""
+    source: int  # number of the input
+    offset: int  # bytes of the input before the block, decompressed
+    end: int  # bytes of the input up to the end of the block
+    is_last: bool  # whether the input ends with the block
+    too_long: bool = False  # the block is the beginning of one line, which has more than MAX_LINE_BYTES
 
     def text(self, start: int = 0, stop: int | None = None) -> bytes:
         """Return a part of the text, or all of it; bytes are counted from the first line."""
-        end = self.stop if stop is None else self.start + stop
-        return bytes(self.buffer[self.start + start : end])
+        end = self.stop if stop is None else PADDING + stop
+        return bytes(self.buffer[PADDING + start : end])
 
     def line(self, start: int) -> bytes:
         """Return the line that begins at a byte, without its end."""
-        newline = self.buffer.find(b"\n", self.start + start, self.stop)
-        return self.text(start, None if newline < 0 else newline - self.start).removesuffix(b"\r")
+        newline = self.buffer.find(b"\n", PADDING + start, self.stop)
+        return self.text(start, None if newline < 0 else newline - PADDING).removesuffix(b"\r")
 
 
 def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -174,7 +161,7 @@ class Inputs:
     def blocks(self, start: Place = START) -> Generator[Block, None, None]:
         """Read all lines from a place on, in blocks."""
         size = min(self._block_bytes, FIRST_BLOCK_BYTES)
-        for number, file in self.opened(start, self._open_text):
+        for number, file in self.opened(start, lambda k: InputFile(self.names[k], self.spans[k].stop)):
             offset = max(self.spans[number].start, start.offset if number == start.source else 0)
             file.skip(offset)
             if offset:
@@ -186,9 +173,6 @@ class Inputs:
                 offset, ended = block.end, block.is_last
                 size = self._next_size(block)
                 del block
-
-    def _open_text(self, number: int) -> InputFile:
-        return InputFile(self.names[number], self.spans[number].stop)
 
     def _next_block(self, file: InputFile, number: int, offset: int, rest: bytes, size: int) -> tuple[Block, bytes]:
         """Read on until there is a whole line; return the block, and what follows its last line."""
@@ -206,44 +190,32 @@ class Inputs:
         # Only the first line can be too long: a step reads no more than MAX_LINE_BYTES.
         first_line = (buffer.find(b"\n", PADDING, filled) + 1 or filled) - PADDING
         if first_line > MAX_LINE_BYTES:
-            return self._long_line(file, number, offset, buffer, filled)
+            length, rest, ended = self._skip_line(file, buffer[PADDING:filled])
+            del buffer[PADDING + MAX_LINE_BYTES + PADDING :]
+            stop = PADDING + MAX_LINE_BYTES
+            return Block(buffer, stop, number, offset, offset + length, ended and not rest, too_long=True), rest
         stop = filled if ended else stop
         if offset == 0 and buffer.startswith(_BYTE_ORDER_MARK, PADDING, stop):
             buffer[PADDING : PADDING + len(_BYTE_ORDER_MARK)] = b" " * len(_BYTE_ORDER_MARK)
-        block = Block(buffer, PADDING, stop, number, offset, offset + stop - PADDING, is_last=ended)
-        return block, bytes(buffer[stop:filled])
+        return Block(buffer, stop, number, offset, offset + stop - PADDING, ended), bytes(buffer[stop:filled])
 
-    def _long_line(
-        self, file: InputFile, number: int, offset: int, buffer: bytearray, filled: int
-    ) -> tuple[Block, bytes]:
-        """Read to the end of a line that is too long; return its beginning, and what follows it."""
-        beginning = buffer[: PADDING + MAX_LINE_BYTES + PADDING]
-        part, end, ended = buffer[PADDING:filled], offset, False
+    def _skip_line(self, file: InputFile, part: bytearray) -> tuple[int, bytes, bool]:
+        """Read a line to its end; return its length, what follows it, and whether the input has ended."""
+        before, ended = 0, False
         while (newline := part.find(b"\n")) < 0 and not ended:
-            end += len(part)
+            before += len(part)
             part = bytearray(self._block_bytes)
             with memoryview(part) as view:
                 n, ended = file.fill(view)
             del part[n:]
         line_end = len(part) if newline < 0 else newline + 1
-        rest = bytes(part[line_end:])
-        block = Block(
-            beginning,
-            PADDING,
-            PADDING + MAX_LINE_BYTES,
-            number,
-            offset,
-            end + line_end,
-            is_last=ended and not rest,
-            too_long=True,
-        )
-        return block, rest
+        return before + line_end, bytes(part[line_end:]), ended
 
     def _next_size(self, block: Block) -> int:
         """Choose the size of the next block, if its lines are as long as those of this one."""
-        sample = min(block.stop, block.start + _SAMPLE_BYTES)
-        lines = block.buffer.count(b"\n", block.start, sample)
-        fitting = BLOCK_LINES * (sample - block.start) // max(1, lines)
+        sample = min(block.stop, PADDING + _SAMPLE_BYTES)
+        lines = block.buffer.count(b"\n", PADDING, sample)
+        fitting = BLOCK_LINES * (sample - PADDING) // max(1, lines)
         return max(1, min(self._block_bytes, fitting))
 
 
@@ -260,11 +232,6 @@ def next_line_start(name: str, offset: int) -> int:
     return at
 
 
-def input_sizes(names: Sequence[str]) -> dict[str, int | None]:
-    """Return the names of files, without their folders, and their sizes."""
-    return {Path(name).name: size_of(name) for name in names}
-
-
 def describe_inputs(names: Sequence[str]) -> list[dict[str, Any]]:
     """Describe inputs by name, size, and a checksum of both ends: what a model remembers of its data."""
     return [{"name": Path(name).name, "bytes": size_of(name), "crc32": _checksum(name)} for name in names]
@@ -275,6 +242,6 @@ def _checksum(name: str) -> int | None:
     if size is None:
         return None
     with open_binary(name) as file:
-        first = file.read(_CHECKED_BYTES)
-        file.seek(max(0, size - _CHECKED_BYTES))
-        return zlib.crc32(file.read(_CHECKED_BYTES), zlib.crc32(first))
+        first = file.read(_SAMPLE_BYTES)
+        file.seek(max(0, size - _SAMPLE_BYTES))
+        return zlib.crc32(file.read(_SAMPLE_BYTES), zlib.crc32(first))

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-FORMATS = ("auto", "svmlight", "vw", "cache")
-NORMALIZE = (None, "l2")
-ON_BAD = ("error", "skip")
-PURPOSES = ("read", "evaluate", "learn")
-DTYPES = ("float32", "float64")
+CHOICES: dict[str, tuple[str | None, ...]] = {
+    "format": ("auto", "svmlight", "vw", "cache"),
+    "dtype": ("float32", "float64"),
+    "normalize": (None, "l2"),
+    "purpose": ("read", "evaluate", "learn"),
+    "on_bad": ("error", "skip"),
+}
 
-DEFAULT_BITS = 20
-"""Vowpal Wabbit's features are hashed to 2^20 columns unless the caller asks for something else."""
+DEFAULT_BITS = 20  # names are hashed to 2^20 columns unless the caller asks for something else
 MAX_BITS = 31
-DEFAULT_MAX_THREADS = 4
-"""More threads than this do not pay by default: one thread learns as fast as four parse."""
+DEFAULT_MAX_THREADS = 4  # more threads do not pay by default: one thread learns as fast as four parse
 BLOCK_BYTES = 2 << 20
 MAX_LINE_BYTES = 64 << 20
 
@@ -79,11 +79,9 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
-        _check("format", self.format, FORMATS)
-        _check("dtype", self.dtype, DTYPES)
-        _check("normalize", self.normalize, NORMALIZE)
-        _check("purpose", self.purpose, PURPOSES)
-        _check("on_bad", self.on_bad, ON_BAD)
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(map(repr, choices))}")
         if self.bits and self.exact:
             raise ValueError("features are hashed, bits > 0, or exact, but not both; choose one")
         if not 0 <= self.bits <= MAX_BITS:
@@ -96,8 +94,7 @@ class ReadOptions:
     @property
     def feature_options(self) -> dict[str, Any]:
         """The options that decide which features and values the examples have."""
-        names = ("bits", "exact", "dtype", "normalize", "log1p")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("bits", "exact", "dtype", "normalize", "log1p")}
 
     @property
     def l2(self) -> bool:
@@ -108,8 +105,3 @@ class ReadOptions:
     def n_threads(self) -> int:
         """How many threads parse."""
         return self.threads or min(os.cpu_count() or 1, DEFAULT_MAX_THREADS)
-
-
-def _check(name: str, value: Any, known: tuple[Any, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{name} is {value!r}; it is one of {', '.join(map(repr, known))}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -19,21 +19,17 @@ BAD_NORM = (
     "the example is too long, or too short, to be learnt from; scale the values, for example with "
     "--normalize l2 or --log1p"
 )
-MAX_REPORTED = 5
-"""A stream remembers the messages of this many bad lines."""
+MAX_REPORTED = 5  # a stream remembers the messages of this many bad lines
 _MAX_QUOTED = 40
 
 
 class BadLine(NamedTuple):
     """A line that cannot be used."""
 
-    line: int
-    """Its number, counted from the first line of the block."""
+    line: int  # its number, counted from the first line of the block
     message: str
-    text: bytes = b""
-    """The line, without its newline; empty in a cache."""
-    position: int = 0
-    """Byte of the line where the fault is."""
+    text: bytes = b""  # the line, without its newline; empty in a cache
+    position: int = 0  # byte of the line where the fault is
 
     def quote(self) -> str:
         """Return the word at the fault; the beginning of the line if the whole line is at fault."""
@@ -46,35 +42,29 @@ class BadLine(NamedTuple):
 class ParsedBlock:
     """The rows of a block or of a record batch, before their labels have codes of the stream."""
 
-    batch: RowBatch
-    """Codes are positions in `labels`; of the places, only lines and offsets are known."""
-    labels: Sequence[str]
-    """The labels of the block, in the order of their first rows."""
+    batch: RowBatch  # codes are positions in `labels`; of the places, only lines and offsets are known
+    labels: Sequence[str]  # in the order of their first rows
     source: int
     n_lines: int
-    offset: int
-    """Bytes of the input before the block, decompressed; 0 in a cache."""
-    end: int
-    """Bytes of the input up to the end of the block; 0 in a cache."""
-    is_last: bool
-    """Whether the input ends with the block."""
-    bad: Sequence[BadLine] = ()
-    """In the order of their lines."""
-    is_partial: bool = False
-    """Whether rows were left out: some of the labels may belong to no row."""
+    offset: int = 0  # bytes of the input before the block, decompressed; 0 in a cache
+    end: int = 0  # bytes of the input up to the end of the block; 0 in a cache
+    is_last: bool = False  # whether the input ends with the block
+    bad: Sequence[BadLine] = ()  # in the order of their lines
+    is_partial: bool = False  # whether rows were left out: some of the labels may belong to no row
 
-    def without(self, unusable: Sequence[BadLine], rows: Sequence[int]) -> ParsedBlock:
-        """Make bad lines of some rows."""
-        if rows:
-            kept = np.ones(len(self.batch), bool)
-            kept[list(rows)] = False
-            self.batch, self.is_partial = self.batch.take(kept), True
-            self.bad = sorted([*self.bad, *unusable])
-        return self
+    def leave_out_unusable(self, options: ReadOptions, text_of: Callable[[int], bytes] = lambda row: b"") -> None:
+        """Make bad lines of the rows that do not serve the purpose for which they are read."""
+        unusable = _unusable_rows(self.batch, options)
+        if unusable:
+            lines = self.batch.places.lines
+            bad = [BadLine(int(lines[row]), message, text_of(row)) for row, message in unusable.items()]
+            self.bad = sorted([*self.bad, *bad])
+            self.batch = self.batch.take(np.isin(np.arange(len(self.batch)), list(unusable), invert=True))
+            self.is_partial = True
 
 
-def unusable_rows(batch: RowBatch, options: ReadOptions) -> dict[int, str]:
-    """Find the rows that do not serve the purpose for which they are read, and say why."""
+def _unusable_rows(batch: RowBatch, options: ReadOptions) -> dict[int, str]:
+    """Return the rows that do not serve the purpose for which they are read, and the reasons."""
     found: dict[int, str] = {}
     # Only an index knows which names are equal, and so how long rows are in the end.
     norms_are_final = batch.kind != "names" or not (options.l2 or options.log1p)
@@ -113,8 +103,7 @@ class BadLines:
         if len(self.messages) < MAX_REPORTED:
             self.messages.append(message)
         if self.file is not None:
-            self.file.write(text)
-            self.file.write(b"\n")
+            self.file.write(text + b"\n")
 
 
 class StreamLabels:
