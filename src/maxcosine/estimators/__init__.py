@@ -1,8 +1,7 @@
 """The rules as scikit-learn classifiers. Only this package and the packages above it import scikit-learn."""
 
 from maxcosine.estimators.base import OnlineBase
-from maxcosine.estimators.labels import SortedLabelsWarning
-from maxcosine.estimators.named import (
+from maxcosine.estimators.classifiers import (
     AggressiveROMMAClassifier,
     ALMAClassifier,
     CMCPClassifier,
@@ -10,11 +9,12 @@ from maxcosine.estimators.named import (
     MCPExactClassifier,
     NAROMMAClassifier,
     NORMAClassifier,
+    OnlineClassifier,
     PAClassifier,
     PerceptronClassifier,
     ROMMAClassifier,
 )
-from maxcosine.estimators.online import OnlineClassifier
+from maxcosine.estimators.labels import SortedLabelsWarning
 
 __all__ = [
     "ALMAClassifier",

@@ -17,13 +17,7 @@ from maxcosine.estimators.dicts import DictMethods
 from maxcosine.estimators.documentation import documented
 from maxcosine.estimators.fitted import FittedAttributes, set_model
 from maxcosine.estimators.labels import classes_and_codes, known_codes, refuse_few_classes, warn_if_sorted
-from maxcosine.estimators.learning import (
-    learn_chunk,
-    learn_passes,
-    new_model,
-    unchanged_on_error,
-    weight_types,
-)
+from maxcosine.estimators.learning import learn_chunk, learn_passes, new_model, unchanged_on_error, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters
 from maxcosine.estimators.validation import check_training_data, rows_to_score
 from maxcosine.estimators.weights import row_weights
@@ -42,11 +36,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     Examples
     --------

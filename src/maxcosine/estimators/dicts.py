@@ -130,10 +130,7 @@ class DictMethods:
 
 
 def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool = False) -> Predictions | None:
-    """Learn from many examples, as `learn_many` does.
-
-    If `predict`, return the codes of the examples, and the codes predicted before they were learnt.
-    """
+    """Learn from many examples, as `learn_many` does."""
     model: Model | None = getattr(estimator, "_model", None)
     if is_frame(X) and model is not None and not model.features.keyed:
         return learn_chunk(estimator, X, y, None, w, predict=predict)
@@ -173,15 +170,10 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool 
 
 
 def _is_prepared(estimator: Any, model: Model) -> bool:
-    """Return whether `learn_one` can call the core at once.
-
-    The parameters are checked once, and again when one of them has changed.
-    """
-    prepared = estimator.__dict__.get("_prepared_for")
-    if prepared is not None:
-        prepared_model, read_settings, settings = prepared
-        if prepared_model is model and read_settings(estimator.__dict__) == settings:
-            return True
+    """Check the parameters once, and again when one has changed; return whether `learn_one` can call the core."""
+    prepared_for, read_settings, settings = estimator.__dict__.get("_prepared_for", (None, None, None))
+    if prepared_for is model and read_settings(estimator.__dict__) == settings:
+        return True
     if not model.features.keyed or not model.rule.builtin:
         return False
     check_parameters(estimator)
@@ -212,10 +204,5 @@ def _bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow
 
 
 def _bad_examples(X: Any, error: BadRow) -> BadRow:
-    if is_frame(X):
-        return error
-    for number, x in enumerate(X):
-        found = _bad_example(x, error, f" in example {number}")
-        if found is not error:
-            return found
-    return error
+    found = [] if is_frame(X) else [_bad_example(x, error, f" in example {k}") for k, x in enumerate(X)]
+    return next((one for one in found if one is not error), error)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 C = TypeVar("C", bound=type)
 
-PARAMETERS = """average : bool, default=False
+PARAMETERS_AND_ATTRIBUTES = """average : bool, default=False
         Predict with the average of the hypotheses after each example.
     fit_intercept : bool, default=True
         Add a constant feature 1, which counts in the norm of each example.
@@ -29,9 +29,11 @@ PARAMETERS = """average : bool, default=False
     n_jobs : int or None, default=None
         The number of threads that predict; None is 1, and -1 is all processors.
     verbose : int, default=0
-        Report progress on standard error if it is above 0."""
+        Report progress on standard error if it is above 0.
 
-ATTRIBUTES = """classes_ : array of shape (n_classes,)
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
         The classes, sorted.
     coef_ : array or sparse array of shape (1, n_features) or (n_classes, n_features)
         The weights; one row for two classes. Sparse after `sparsify`.
@@ -55,8 +57,17 @@ ATTRIBUTES = """classes_ : array of shape (n_classes,)
         The names of the columns of X; only if all of them are strings."""
 
 
+EXAMPLE = """Examples
+    --------
+    >>> from maxcosine import {name}
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
+    >>> learner = {name}().fit(X, ["right", "up", "right", "up"])
+    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
+    ['right', 'up']"""
+
+
 def documented(cls: C) -> C:
-    """Fill the shared parameters and attributes into the docstring of a class."""
-    text = cls.__doc__ or ""
-    cls.__doc__ = text.replace("{parameters}", PARAMETERS).replace("{attributes}", ATTRIBUTES)
+    """Fill the shared parameters and attributes, and an example, into the docstring of a class."""
+    text = (cls.__doc__ or "").replace("{parameters_and_attributes}", PARAMETERS_AND_ATTRIBUTES)
+    cls.__doc__ = text.replace("{example}", EXAMPLE.format(name=cls.__name__))
     return cls

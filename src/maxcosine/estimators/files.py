@@ -91,8 +91,6 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Any:
     except ValueError as error:
         raise checker.bad(str(error)) from None
     set_model(estimator, loaded.model)
-    if loaded.model.features.names is not None:
-        estimator.feature_names_in_ = loaded.model.features.names
     return estimator
 
 

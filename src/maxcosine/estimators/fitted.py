@@ -73,12 +73,12 @@ def set_model(estimator: Any, model: Model) -> None:
     estimator._model = model
     estimator.classes_ = model.classes
     estimator.n_features_in_ = model.features.n_features
+    if model.features.names is not None:
+        estimator.feature_names_in_ = model.features.names
 
 
 def with_model(estimator: E, model: Model) -> E:
     """Return a new classifier with the parameters of another one, and with this model."""
     twin: E = clone(estimator)
     set_model(twin, model)
-    if model.features.names is not None:
-        twin.feature_names_in_ = model.features.names  # type: ignore[attr-defined]
     return twin

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,15 +13,8 @@ import scipy.sparse
 from sklearn.utils import check_random_state
 
 from maxcosine.estimators.fitted import set_model
-from maxcosine.estimators.labels import (
-    known_codes,
-    named_classes,
-    new_classes,
-    unknown_labels,
-    warn_if_sorted,
-)
+from maxcosine.estimators.labels import known_codes, named_classes, new_classes, unknown_labels, warn_if_sorted
 from maxcosine.estimators.parameters import check_parameters, rule_of
-from maxcosine.estimators.progress import report_blocks
 from maxcosine.estimators.validation import check_training_data, column_keys
 from maxcosine.estimators.weights import row_weights
 from maxcosine.features import Features
@@ -30,7 +25,11 @@ if TYPE_CHECKING:
     from maxcosine.estimators.base import OnlineBase
 
 Predictions = tuple[np.ndarray, np.ndarray]
-"""The codes of rows, and the codes that were predicted before the rows were learnt."""
+"""What learning returns if `predict` is set: the codes of the rows, and those predicted before they were learnt."""
+
+
+# A progress report comes about once a second, between two blocks of rows.
+BLOCK_ROWS, SECONDS_PER_REPORT = 2**14, 1.0
 
 
 @contextmanager
@@ -73,18 +72,9 @@ def new_model(estimator: OnlineBase, classes: np.ndarray, features: Features, dt
 
 
 def learn_chunk(
-    estimator: OnlineBase,
-    X: Any,
-    y: Any,
-    classes: Any = None,
-    sample_weight: Any = None,
-    *,
-    predict: bool = False,
+    estimator: OnlineBase, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, predict: bool = False
 ) -> Predictions | None:
-    """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does.
-
-    If `predict`, return the codes of the rows, and the codes predicted before the rows were learnt.
-    """
+    """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does."""
     with unchanged_on_error(estimator):
         check_parameters(estimator)
         model: Model | None = getattr(estimator, "_model", None)
@@ -117,8 +107,7 @@ def learn_rows(
     """Learn from rows that were checked; everything else is checked before the model changes.
 
     `features` are those of the model, or of the model to come. `to_slots` returns the rows over their slots,
-    and may add features. If `predict`, return the codes of the rows, and the codes predicted before the rows
-    were learnt.
+    and may add features.
     """
     refuse_balanced(estimator)
     named = None if classes is None else named_classes(classes)
@@ -135,7 +124,10 @@ def learn_rows(
     rows = to_slots(features)
     is_new = model is None
     if model is None:
-        model, labels = _start_model(estimator, labels, features, rows.dtype, named=named is not None)
+        # These classes begin at once; the others are added below.
+        n_first = len(labels) if named is not None else 1 if estimator.multiclass == "joint" else 2
+        model = new_model(estimator, np.sort(labels[:n_first]), features, rows.dtype, closed=named is not None)
+        labels = labels[n_first:]
     if len(labels):
         # A class that was not named begins with its first row.
         model.add_classes(labels, waiting=named is None)
@@ -150,15 +142,6 @@ def learn_rows(
     # learn_one has to check the parameters again: those of the rule may have changed.
     estimator.__dict__.pop("_prepared_for", None)
     return None if predicted is None else (codes, predicted)
-
-
-def _start_model(
-    estimator: OnlineBase, labels: np.ndarray, features: Features, dtype: np.dtype, *, named: bool
-) -> tuple[Model, np.ndarray]:
-    """Return a model of the classes that begin at once, and the classes that are still to be added."""
-    n_first = len(labels) if named else 1 if estimator.multiclass == "joint" else 2
-    model = new_model(estimator, np.sort(labels[:n_first]), features, dtype, closed=named)
-    return model, labels[n_first:]
 
 
 def learn_passes(
@@ -178,9 +161,28 @@ def learn_passes(
         blocks: Iterable[np.ndarray] = [order]
         if estimator.verbose:
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
-            blocks = report_blocks(order, f"[{type(estimator).__name__}] {title}", model)
+            blocks = _report_blocks(order, f"[{type(estimator).__name__}] {title}", model)
         for block in blocks:
             model.learn(rows, codes, block, weights, predicted=predicted)
+
+
+def _report_blocks(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
+    """Yield the rows in blocks, and report progress about once a second."""
+    started = reported = time.perf_counter()
+    for start in range(0, len(order), BLOCK_ROWS):
+        yield order[start : start + BLOCK_ROWS]
+        done = min(start + BLOCK_ROWS, len(order))
+        now = time.perf_counter()
+        if done < len(order) and now - reported < SECONDS_PER_REPORT:
+            continue
+        reported = now
+        seconds = max(now - started, 1e-9)
+        mistakes = int(model.heads.table["mistakes"].sum())
+        print(
+            f"{title}: {done:,} of {len(order):,} rows ({done / len(order):.0%}), "
+            f"{done / seconds:,.0f} rows/s, {mistakes:,} mistakes, {seconds:.1f} s",
+            file=sys.stderr,
+        )
 
 
 def refuse_balanced(estimator: OnlineBase) -> None:
@@ -195,23 +197,16 @@ def refuse_balanced(estimator: OnlineBase) -> None:
 def check_unchanged(estimator: OnlineBase, model: Model) -> None:
     """Refuse parameters that differ from those of the model; the rule's own parameters may change."""
     heads = model.heads
-    now = {
-        "rule": rule_of(estimator)[0],
-        "average": estimator.average,
-        "fit_intercept": estimator.fit_intercept,
-        "multiclass": estimator.multiclass,
-        "dtype": heads.dtype if estimator.dtype is None else np.dtype(estimator.dtype),
-    }
-    then = {
-        "rule": heads.rule,
-        "average": heads.average,
-        "fit_intercept": heads.fit_intercept,
-        "multiclass": model.multiclass,
-        "dtype": heads.dtype,
-    }
-    for name, value in now.items():
-        if value is not then[name] and value != then[name]:
+    dtype = heads.dtype if estimator.dtype is None else np.dtype(estimator.dtype)
+    for name, then, now in (
+        ("rule", heads.rule, rule_of(estimator)[0]),
+        ("average", heads.average, estimator.average),
+        ("fit_intercept", heads.fit_intercept, estimator.fit_intercept),
+        ("multiclass", model.multiclass, estimator.multiclass),
+        ("dtype", heads.dtype, dtype),
+    ):
+        if now != then:
             raise ValueError(
-                f"{name} was {then[name]!r} when learning began and is {value!r} now; "
+                f"{name} was {then!r} when learning began and is {now!r} now; "
                 "start again with fit, or with another estimator"
             )

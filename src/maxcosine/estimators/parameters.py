@@ -54,7 +54,7 @@ def _is_random_state(value: Any) -> bool:
     return True
 
 
-BOOL = is_a(bool, np.bool_)
+BOOL = Check(lambda value: isinstance(value, (bool, np.bool_)), "a bool")
 
 SHARED: Mapping[str, Check] = {
     "average": BOOL,
@@ -74,9 +74,9 @@ SHARED: Mapping[str, Check] = {
 }
 
 
-def rule_checks(*names: str) -> dict[str, Check]:
-    """Return the checks of the parameters of these built-in rules."""
-    return {param: within(p) for name in names for param, p in RULES[name].params.items()}
+def rule_checks(rule: str) -> dict[str, Check]:
+    """Return the checks of the parameters of a built-in rule."""
+    return {name: within(param) for name, param in RULES[rule].params.items()}
 
 
 def check_parameters(estimator: OnlineBase) -> None:

@@ -15,32 +15,11 @@ IN_RANGE = f"weights are 0, or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g
 
 
 def row_weights(
-    y: np.ndarray,
-    sample_weight: Any,
-    class_weight: Any,
-    classes: np.ndarray,
-    *,
-    allow_all_zero: bool = True,
+    y: np.ndarray, sample_weight: Any, class_weight: Any, classes: np.ndarray, *, allow_all_zero: bool = True
 ) -> np.ndarray | None:
-    """Return the weight of each row, or None if there are no weights.
+    """Return the weight of each row, the product of its sample weight and its class weight; None without weights.
 
-    Parameters
-    ----------
-    y : array of shape (n_rows,)
-        The labels.
-    sample_weight : array-like of shape (n_rows,), number or None
-        The weights of the rows.
-    class_weight : dict, "balanced" or None
-        The weights of the classes.
-    classes : array of shape (n_classes,)
-        The classes, for "balanced".
-    allow_all_zero : bool
-        Whether all weights may be 0.
-
-    Returns
-    -------
-    array of shape (n_rows,) or None
-        The products of the weights of rows and classes.
+    `classes` are needed for "balanced". Unless `allow_all_zero`, one weight must not be 0.
     """
     if sample_weight is None and class_weight is None:
         return None

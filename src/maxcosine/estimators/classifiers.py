@@ -1,7 +1,8 @@
-"""One class for each built-in rule; the variants of PA share one."""
+"""A classifier of any rule, and one for each built-in rule; the variants of PA share one."""
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -9,9 +10,62 @@ from typing import ClassVar
 
 from maxcosine.estimators.base import OnlineBase
 from maxcosine.estimators.documentation import documented
-from maxcosine.estimators.parameters import BOOL, Check, one_of, rule_checks, within
+from maxcosine.estimators.parameters import BOOL, Check, is_a, one_of, rule_checks, within
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class OnlineClassifier(OnlineBase):
+    """Any rule as a classifier: one pass, linear time in the non-zeros, with a certificate.
+
+    The hypothesis w is a non-negative combination of the signed examples, whose coefficients sum to Lambda.
+    So ell = Lambda / norm(w) proves that no separator of the examples has a margin above 1 / ell, and that
+    the cosine between w and a separator of margin gamma is at least gamma ell; see `certificate_`.
+
+    Parameters
+    ----------
+    rule : str or Rule, default="mcp"
+        A name in :data:`maxcosine.RULES`, or your own rule made with :func:`maxcosine.rule`.
+    rule_params : dict or None, default=None
+        Values for the parameters of the rule, instead of their defaults.
+    {parameters_and_attributes}
+
+    References
+    ----------
+    N. H. Bshouty and C. A. Haddad-Zaknoon, "The Maximum Cosine Framework for Deriving Perceptron Based Linear
+    Classifiers", ALT 2016, arXiv:1707.00821.
+
+    Examples
+    --------
+    >>> from maxcosine import OnlineClassifier
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
+    >>> y = ["right", "up", "right", "up"]
+    >>> learner = OnlineClassifier("pa1", rule_params={"C": 0.1}).fit(X, y)
+    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
+    ['right', 'up']
+    >>> learner.mistakes_ <= learner.updates_
+    True
+    """
+
+    rule: str | Rule = "mcp"
+    _: KW_ONLY
+    rule_params: Mapping[str, float] | None = None
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        "rule": is_a(str, Rule),
+        "rule_params": is_a(dict, type(None)),
+    }
+
+    def _rule(self) -> tuple[Rule, Mapping[str, float]]:
+        if isinstance(self.rule, Rule):
+            return self.rule, self.rule_params or {}
+        if self.rule not in RULES:
+            near = difflib.get_close_matches(self.rule, RULES, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"there is no rule {self.rule!r}; {hint}The rules are: {', '.join(RULES)}")
+        return RULES[self.rule], self.rule_params or {}
 
 
 class NamedClassifier(OnlineBase):
@@ -33,24 +87,14 @@ class PerceptronClassifier(NamedClassifier):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
     F. Rosenblatt, "The Perceptron: a Probabilistic Model for Information Storage and Organization in the
     Brain", Psychological Review 65, 1958.
 
-    Examples
-    --------
-    >>> from maxcosine import PerceptronClassifier
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = PerceptronClassifier().fit(X, ["right", "up", "right", "up"])
-    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
-    ['right', 'up']
+    {example}
     """
 
     rule_name = "perceptron"
@@ -65,23 +109,13 @@ class ROMMAClassifier(NamedClassifier):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
     Y. Li and P. M. Long, "The Relaxed Online Maximum Margin Algorithm", Machine Learning 46, 2002.
 
-    Examples
-    --------
-    >>> from maxcosine import ROMMAClassifier
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = ROMMAClassifier().fit(X, ["right", "up", "right", "up"])
-    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
-    ['right', 'up']
+    {example}
     """
 
     rule_name = "romma"
@@ -95,23 +129,13 @@ class AggressiveROMMAClassifier(NamedClassifier):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
     Y. Li and P. M. Long, "The Relaxed Online Maximum Margin Algorithm", Machine Learning 46, 2002.
 
-    Examples
-    --------
-    >>> from maxcosine import AggressiveROMMAClassifier
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = AggressiveROMMAClassifier().fit(X, ["right", "up", "right", "up"])
-    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
-    ['right', 'up']
+    {example}
     """
 
     rule_name = "aggressive_romma"
@@ -125,25 +149,14 @@ class NAROMMAClassifier(NamedClassifier):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
     N. H. Bshouty and C. A. Haddad-Zaknoon, "The Maximum Cosine Framework for Deriving Perceptron Based Linear
-    Classifiers", ALT 2016, arXiv:1707.00821,
-    Figure 1, Lemma 6 and Theorem 7.
+    Classifiers", ALT 2016, arXiv:1707.00821, Figure 1, Lemma 6 and Theorem 7.
 
-    Examples
-    --------
-    >>> from maxcosine import NAROMMAClassifier
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = NAROMMAClassifier().fit(X, ["right", "up", "right", "up"])
-    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
-    ['right', 'up']
+    {example}
     """
 
     rule_name = "naromma"
@@ -157,24 +170,14 @@ class CMCPClassifier(NamedClassifier):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
     N. H. Bshouty and C. A. Haddad-Zaknoon, "The Maximum Cosine Framework for Deriving Perceptron Based Linear
     Classifiers", ALT 2016, arXiv:1707.00821, Lemma 8.
 
-    Examples
-    --------
-    >>> from maxcosine import CMCPClassifier
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = CMCPClassifier().fit(X, ["right", "up", "right", "up"])
-    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
-    ['right', 'up']
+    {example}
     """
 
     rule_name = "cmcp"
@@ -189,25 +192,14 @@ class MCPClassifier(NamedClassifier):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
     N. H. Bshouty and C. A. Haddad-Zaknoon, "The Maximum Cosine Framework for Deriving Perceptron Based Linear
-    Classifiers", ALT 2016, arXiv:1707.00821,
-    Figure 2, Lemma 9 and Theorem 10.
+    Classifiers", ALT 2016, arXiv:1707.00821, Figure 2, Lemma 9 and Theorem 10.
 
-    Examples
-    --------
-    >>> from maxcosine import MCPClassifier
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = MCPClassifier().fit(X, ["right", "up", "right", "up"])
-    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
-    ['right', 'up']
+    {example}
     """
 
     rule_name = "mcp"
@@ -222,25 +214,14 @@ class MCPExactClassifier(NamedClassifier):
 
     Parameters
     ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
     N. H. Bshouty and C. A. Haddad-Zaknoon, "The Maximum Cosine Framework for Deriving Perceptron Based Linear
-    Classifiers", ALT 2016, arXiv:1707.00821,
-    Lemma 9.
+    Classifiers", ALT 2016, arXiv:1707.00821, Lemma 9.
 
-    Examples
-    --------
-    >>> from maxcosine import MCPExactClassifier
-    >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = MCPExactClassifier().fit(X, ["right", "up", "right", "up"])
-    >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
-    ['right', 'up']
+    {example}
     """
 
     rule_name = "mcp_exact"
@@ -260,11 +241,7 @@ class PAClassifier(NamedClassifier):
         PA, PA-I or PA-II.
     C : float, default=1.0
         Aggressiveness: the largest step of PA-I, and the softness of PA-II. PA does not use it.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
@@ -311,11 +288,7 @@ class ALMAClassifier(NamedClassifier):
         The scale of the margin asked for; None is sqrt(8) / alpha, as in Gentile's theorem.
     C : float, default=sqrt(2)
         The scale of the steps; Gentile's theorem has sqrt(2).
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
@@ -361,11 +334,7 @@ class NORMAClassifier(NamedClassifier):
         The share of margin errors, from 0 to 1, that the moving margin rho approaches.
     clip : bool, default=True
         Keep rho at 0 or above, so that every mistake is learnt from; False is as published.
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {parameters_and_attributes}
 
     References
     ----------
