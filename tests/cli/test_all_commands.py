@@ -51,7 +51,7 @@ def test_remaining_time_is_estimated_after_the_first_unit(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
     unit = {"runs": [{"rule": "mcp", "test_mistakes": 3}]}
-    with display.Watch(200, ["mcp"]) as watch:
+    with display.ExperimentProgress(200, ["mcp"]) as watch:
         for moment in (30.0, 30.005, 36.0, 42.0):  # the first unit prepares the data
             now[0] = moment
             watch.add(unit)

@@ -31,8 +31,7 @@ def folder(tmp_path_factory):
 
 
 def compared(folder, names=("mcp", "pa1"), hold_out=5, block_bytes=1 << 20, **settings):
-    rules = [RULES[name] for name in names]
-    comparison = Comparison.of(rules, Settings(rules[0], rules[0].make_params(), **settings))
+    comparison = Comparison([Settings(RULES[name], RULES[name].make_params(), **settings) for name in names])
     options = ReadOptions(purpose="learn", block_bytes=block_bytes)
     comparison.learn(Stream(folder / "a.svm", options), hold_out)
     if hold_out:

@@ -106,7 +106,7 @@ def test_any_cutting_compression_and_number_of_threads_gives_the_same_bits(tmp_p
     ]:
         predicted = []
 
-        def record(training, codes, found, predicted=predicted):
+        def record(training, found, predicted=predicted):
             predicted += training.model.classes[found].tolist()
 
         path, read = files[kind].get(packing), {"block_bytes": block_bytes, "threads": threads}
@@ -129,7 +129,7 @@ class Stopped(Exception):
 def stop_at(example):
     """Stop a training after this many examples, before it can write a checkpoint of them."""
 
-    def on_batch(training, codes, predicted):
+    def on_batch(training, predicted):
         if training.status.examples >= example:
             raise Stopped
 
@@ -274,7 +274,7 @@ def test_the_format_stays_the_same_after_resuming(tmp_path):
 
 
 def test_two_trainings_do_not_write_one_checkpoint(tmp_path, files):
-    def start_second(training, codes, predicted):
+    def start_second(training, predicted):
         other = training_of(files["svm"]["plain"], checkpoint=tmp_path / "checkpoint")
         with pytest.raises(BadCheckpoint, match="another training writes the checkpoint"):
             other.run()

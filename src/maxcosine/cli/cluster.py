@@ -32,7 +32,7 @@ class Cluster:
         int | None, typer.Option(min=1, help="With --on: how many; by default, one for 128 MB of text.")
     ] = None
     how: Annotated[How, typer.Option(help="With --on: merge for the largest bound, or to the plain mean.")] = (
-        How.certified
+        "certified"
     )
 
 
@@ -67,7 +67,7 @@ def train_on(
         "fit_intercept": settings.fit_intercept,
         "multiclass": settings.multiclass,
     }
-    merging: dict[str, Any] = {"how": cluster.how.value, "rounds": rounds, "n_shards": cluster.shards}
+    merging: dict[str, Any] = {"how": cluster.how, "rounds": rounds, "n_shards": cluster.shards}
     options = {"format": read.format, **read.feature_options, "on_bad": read.on_bad}
     estimator = OnlineClassifier(**learner, dtype=read.dtype)
     estimator = train_files(data, estimator, cluster.on, **merging, **options)

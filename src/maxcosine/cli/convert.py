@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json as json_module
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxcosine.cli.options import BadLines, Data, Examples, Json, Reading, check_outputs, flatten_options
+
+if TYPE_CHECKING:
+    from maxcosine.data import Stream
 
 
 @flatten_options
@@ -17,12 +19,7 @@ def convert(
     data: Data,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="Where to write: Parquet if it ends in .parquet, else Arrow.",
-        ),
+        typer.Option("--output", "-o", metavar="PATH", help="Parquet if it ends in .parquet, else Arrow."),
     ],
     reading: Reading,
     examples: Examples,
@@ -44,19 +41,19 @@ def convert(
     from contextlib import ExitStack
 
     from maxcosine import files
-    from maxcosine.cli.display import ConversionWatch
-    from maxcosine.cli.tables import show_conversion
+    from maxcosine.cli.display import ProgressLine
+    from maxcosine.cli.tables import print_outcome, show_conversion
     from maxcosine.data import ReadOptions, Stream, write_cache
 
     outputs = {"output": output, **({} if bad_lines is None else {"bad-lines": bad_lines})}
     check_outputs(outputs, data)
     started = time.perf_counter()
-    options = ReadOptions(**reading.fields(), **examples.fields(), dtype="float64" if float64 else "float32")
+    options = ReadOptions(**vars(reading), **examples.fields(), dtype="float64" if float64 else "float32")
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         stream = Stream(data, options, bad_lines=kept)
-        watch = stack.enter_context(ConversionWatch(stream.inputs))
-        n_examples = write_cache(stream, output, watch.update)
+        line = stack.enter_context(ProgressLine())
+        n_examples = write_cache(stream, output, lambda n: line.update(lambda: _progress(n, stream)))
     outcome: dict[str, Any] = {
         "output": str(output),
         "examples": n_examples,
@@ -68,7 +65,9 @@ def convert(
         "first_bad_lines": stream.bad.messages,
         "seconds": time.perf_counter() - started,
     }
-    if json:
-        typer.echo(json_module.dumps(outcome))
-    else:
-        show_conversion(outcome)
+    print_outcome(outcome, show_conversion, json=json)
+
+
+def _progress(n_examples: int, stream: Stream) -> str:
+    total = stream.inputs.total_bytes
+    return f"{n_examples:,} examples" + (f", {stream.inputs.read_bytes / total:.0%}" if total else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from typing import Annotated, Any
 
 import typer
@@ -21,19 +20,17 @@ def inspect(
     maxcosine inspect clicks.model --top 30
     """
     from maxcosine import model_file
-    from maxcosine.cli.tables import show_model
+    from maxcosine.cli.tables import print_outcome, show_model
 
     loaded = model_file.load(model)
-    found = describe(loaded, top)
-    if json:
-        typer.echo(json_module.dumps(found))
-    else:
-        show_model(found, loaded.model.certificate())
+    certificate = loaded.model.certificate()
+    print_outcome(describe(loaded, top), lambda found: show_model(found, certificate), json=json)
 
 
 def describe(loaded: Any, top: int) -> dict[str, Any]:
     """Return all properties of a model, for JSON."""
-    from maxcosine.training import json_value, label_text
+    from maxcosine.labels import label_text
+    from maxcosine.training import json_value
 
     model = loaded.model
     heads, features, certificate = model.heads, model.features, model.certificate()

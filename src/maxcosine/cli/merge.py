@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from maxcosine.cli.options import check_outputs, command_line
 
-
-class How(StrEnum):
-    """How models are merged."""
-
-    certified = "certified"
-    mean = "mean"
+How = Literal["certified", "mean"]
 
 
 def merge(
@@ -26,7 +20,7 @@ def merge(
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the merged model.")],
     how: Annotated[
         How, typer.Option(help="The point of the models' hull that proves most, or their plain mean.")
-    ] = How.certified,
+    ] = "certified",
 ) -> None:
     """Merge models that learnt from different parts of the data; the result has a certificate for all of it.
 
@@ -42,7 +36,7 @@ def merge(
     paths = [Path(name) for name in expand(models)]
     loaded = [model_file.load(path) for path in paths]
     options = _common_options(paths, loaded)
-    merged = merge_models([one.model for one in loaded], how=how.value)
+    merged = merge_models([one.model for one in loaded], how=how)
     model_file.save(
         merged,
         model,

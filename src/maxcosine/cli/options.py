@@ -6,73 +6,48 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-
-class Format(StrEnum):
-    """How the data are written."""
-
-    auto = "auto"
-    svmlight = "svmlight"
-    vw = "vw"
-    cache = "cache"
-
-
-class OnBad(StrEnum):
-    """What happens at a bad line."""
-
-    error = "error"
-    skip = "skip"
-
-
-class Normalize(StrEnum):
-    """How examples are scaled."""
-
-    none = "none"
-    l2 = "l2"
-
+if TYPE_CHECKING:
+    from maxcosine.rules.rule import Rule
 
 Data = Annotated[
     list[str],
     typer.Argument(
-        help="Files or patterns: text, plain, gzip or zstd, or caches; - is standard input.",
-        show_default=False,
+        help="Files or patterns: text, plain, gzip or zstd, or caches; - is standard input.", show_default=False
     ),
 ]
 ModelPath = Annotated[Path, typer.Argument(help="A model that `train` wrote.", show_default=False)]
 BadLines = Annotated[
     Path | None, typer.Option("--bad-lines", metavar="FILE", help="Write the lines that are skipped here.")
 ]
+Average = Annotated[bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")]
+Intercept = Annotated[bool, typer.Option(help="Learn a constant, too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
 
 
 @dataclass
 class Reading:
-    """How any data are read."""
+    """How any data are read: fields of `ReadOptions`."""
 
     format: Annotated[
-        Format,
+        Literal["auto", "svmlight", "vw", "cache"],
         typer.Option(
             help="svmlight: 'label id:value ...'; vw: 'label weight |namespace feature:value ...'; "
             "cache: written by `convert`; auto: by the first bytes, the name and the first line."
         ),
-    ] = Format.auto
-    on_bad: Annotated[OnBad, typer.Option(help="What to do with a line that cannot be read: stop, or count it.")] = (
-        OnBad.error
-    )
+    ] = "auto"
+    on_bad: Annotated[
+        Literal["error", "skip"], typer.Option(help="What to do with a line that cannot be read: stop, or count it.")
+    ] = "error"
     threads: Annotated[
         int | None,
         typer.Option(min=1, help="Threads that parse; all processors by default. Same model with any number."),
     ] = None
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of `ReadOptions`."""
-        return {"format": self.format.value, "on_bad": self.on_bad.value, "threads": self.threads}
 
 
 @dataclass
@@ -87,17 +62,12 @@ class Examples:
         bool,
         typer.Option("--exact", help="Know features by their id or name, through an index that grows with them."),
     ] = False
-    normalize: Annotated[Normalize, typer.Option(help="l2: scale each example to length 1.")] = Normalize.none
+    normalize: Annotated[Literal["none", "l2"], typer.Option(help="l2: scale each example to length 1.")] = "none"
     log1p: Annotated[bool, typer.Option("--log1p", help="Replace each value x by sign(x) log(1 + |x|).")] = False
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of `ReadOptions`."""
-        return {
-            "bits": self.bits,
-            "exact": self.exact,
-            "normalize": None if self.normalize is Normalize.none else self.normalize.value,
-            "log1p": self.log1p,
-        }
+        return {**vars(self), "normalize": None if self.normalize == "none" else self.normalize}
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -141,3 +111,12 @@ def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
 def command_line() -> str:
     """Return this command as a shell takes it."""
     return shlex.join(["maxcosine", *sys.argv[1:]])
+
+
+def rule_named(name: str) -> "Rule":
+    """Return a built-in rule."""
+    from maxcosine.rules import RULES
+
+    if name not in RULES:
+        raise ValueError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
+    return RULES[name]

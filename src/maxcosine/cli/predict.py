@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from maxcosine.cli.options import BadLines, Data, ModelPath, Reading, flatten_options
-
-if TYPE_CHECKING:
-    from maxcosine.training.evaluation import ScoredBatch
 
 
 @flatten_options
@@ -38,31 +35,31 @@ def predict(
     """
     from contextlib import ExitStack
 
+    import numpy as np
+
     from maxcosine import files, model_file
-    from maxcosine.training import label_text, open_for_model, score_stream
+    from maxcosine.labels import label_text
+    from maxcosine.training import open_for_model, score
 
     loaded = model_file.load(model)
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))
-        stream = open_for_model(loaded.model, loaded.provenance, data, bad_lines=kept, **reading.fields())
+        stream = open_for_model(loaded.model, loaded.provenance, data, bad_lines=kept, **vars(reading))
         labels = [label_text(label) for label in loaded.model.classes.tolist()]
-        for batch in score_stream(loaded.model, stream):
-            out.write(_lines_of(batch, labels, scores))
+        for batch in stream.batches():
+            found, predicted, _ = score(loaded.model, stream, batch)
+            lines = [labels[code] for code in predicted.tolist()]
+            if scores and lines:
+                rows = found.reshape(len(lines), -1).tolist()
+                lines = [
+                    "\t".join([label, *(f"{one:.9g}" for one in row)]) for label, row in zip(lines, rows, strict=True)
+                ]
+            if len(batch.skipped):
+                lines = np.insert(np.array(lines, object), batch.skipped, "").tolist()
+            out.write("".join([f"{line}\n" for line in lines]).encode())
             out.flush()
     if stream.n_bad:
         typer.echo(f"{stream.n_bad:,} bad lines skipped", err=True)
     for message in stream.bad.messages:
         typer.echo(f"skipped {message}", err=True)
-
-
-def _lines_of(batch: ScoredBatch, labels: list[str], scores: bool) -> bytes:
-    import numpy as np
-
-    lines = [labels[code] for code in batch.predicted.tolist()]
-    if scores and lines:
-        rows = batch.scores.reshape(len(lines), -1).tolist()
-        lines = ["\t".join([label, *(f"{score:.9g}" for score in row)]) for label, row in zip(lines, rows, strict=True)]
-    if len(batch.skipped):
-        lines = np.insert(np.array(lines, object), batch.skipped, "").tolist()
-    return "".join([f"{line}\n" for line in lines]).encode()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib.util
 import shlex
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,12 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_RULES = "pa,aggressive_romma,mcp"
 
 
-class Name(StrEnum):
-    """The data sets of the experiment."""
-
-    mnist = "mnist"
-    fashion = "fashion"
-    digits = "digits"
+Name = Literal["mnist", "fashion", "digits"]
 
 
 def reproduce(
@@ -78,14 +72,16 @@ def reproduce(
     maxcosine reproduce mnist --rules all --average
     maxcosine reproduce digits --rules mcp,my_rules.py:mine
     """
-    from maxcosine.cli.display import Watch, tell
+    from maxcosine.cli.display import ExperimentProgress, tell
     from maxcosine.cli.tables import show
     from maxcosine.experiments import report as html
+    from maxcosine.experiments.charts import renderer
     from maxcosine.experiments.figures import save as save_figures
     from maxcosine.experiments.protocol import Protocol, learners_of
     from maxcosine.experiments.run import run
 
-    wants_report = _can_draw(required=report is not None or figures is not None)
+    if report is not None or figures is not None:
+        renderer()  # raises an error if it is not installed
     learners = learners_of(_rules(rules), average=average)
     found = _load(dataset, data)
     protocol = Protocol(learners, found.buckets, permutations, seed)
@@ -96,27 +92,20 @@ def reproduce(
         f"{found.title}: {len(found.labels)} labels, {permutations} orders of {protocol.buckets} buckets, "
         f"{len(learners)} learners, seed {seed}"
     )
-    watch = Watch(total, [learner.name for learner in learners])
+    command = _command(found.name, rules, average, permutations, seed)
+    progress = ExperimentProgress(total, [learner.name for learner in learners])
     try:
-        with watch:
-            results = run(
-                found,
-                protocol,
-                json,
-                jobs=jobs,
-                resume=resume,
-                command=_command(found.name, rules, average, permutations, seed),
-                on_unit=watch.add,
-            )
+        with progress:
+            results = run(found, protocol, json, jobs=jobs, resume=resume, command=command, on_unit=progress.add)
     except KeyboardInterrupt:
         tell(
-            f"interrupted: {watch.done} of {total} are finished and saved in {json}.partial; "
+            f"interrupted: {progress.done} of {total} are finished and saved in {json}.partial; "
             "the same command with --resume continues"
         )
         raise
     show(results)
     tell(f"\nresults  {json}")
-    if wants_report:
+    if importlib.util.find_spec("vl_convert") is not None:
         html.write(results, report)
         tell(f"report   {report}  (open it in a browser)")
     else:
@@ -128,14 +117,18 @@ def reproduce(
 
 def _load(name: Name | None, folder: Path | None) -> Dataset:
     """Load the data set of this name; without a name, the best one that is available."""
-    from maxcosine.cli.display import Download, tell
+    from maxcosine.cli.display import ProgressLine, tell
     from maxcosine.experiments import datasets
 
-    with Download() as progress:
+    def show(file: str, done: int, total: int | None) -> None:
+        of_total = "" if total is None else f" of {total / 1e6:.1f}"
+        line.update(lambda: f"downloading {file}: {done / 1e6:.1f}{of_total} MB")
+
+    with ProgressLine() as line:
         if name is not None:
-            return datasets.load(name.value, folder, progress=progress)
+            return datasets.load(name, folder, progress=show)
         try:
-            return datasets.load("mnist", folder, progress=progress)
+            return datasets.load("mnist", folder, progress=show)
         except datasets.Unavailable as error:
             tell(
                 f"NOTICE: MNIST is not available: scikit-learn's small digits are used instead. {error}",
@@ -175,15 +168,6 @@ def _own_rule(where: str) -> Rule:
         own = [key for key, value in vars(module).items() if isinstance(value, Rule)]
         raise ValueError(f"--rules {where}: {path} has no rule {name!r}; its rules are: {', '.join(own) or 'none'}")
     return rule
-
-
-def _can_draw(*, required: bool) -> bool:
-    """Return whether reports can be made; raise an error if one is required and they cannot."""
-    if importlib.util.find_spec("vl_convert") is not None:
-        return True
-    if required:
-        raise ModuleNotFoundError("reports and figures need one more package: pip install 'maxcosine[report]'")
-    return False
 
 
 def _command(name: str, rules: str, average: bool, permutations: int, seed: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json as json_module
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +25,30 @@ MAX_CONFUSION_CLASSES = 12
 """With more classes than this, the confusion matrix is not shown."""
 
 
+def print_outcome(outcome: dict[str, Any], show: Callable[[dict[str, Any]], None], *, json: bool) -> None:
+    """Print the outcome of a command: as JSON, or as `show` does for people."""
+    if json:
+        typer.echo(json_module.dumps(outcome))
+    else:
+        show(outcome)
+
+
+def new_table(title: str, columns: Sequence[str], **options: Any) -> Table:
+    """Return a table without rows: text in the first column, numbers in the others."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    for k, name in enumerate(columns):
+        table.add_column(name, justify="right" if k else "left", **options)
+    return table
+
+
+def _first(words: Sequence[str]) -> str:
+    """Join words; only the first of many."""
+    return ", ".join([*words[:10], *(["..."] if len(words) > 10 else [])])
+
+
 def _show_pairs(rows: dict[str, str | None]) -> None:
     """Print names and values; values that are empty are left out."""
     width = max(map(len, rows))
@@ -33,19 +59,18 @@ def _show_pairs(rows: dict[str, str | None]) -> None:
 
 def show_outcome(outcome: dict[str, Any]) -> None:
     """Print the outcome of a training."""
-    classes = outcome["classes"]
-    shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
-    speed = outcome["megabytes_per_second"]
+    classes, speed = outcome["classes"], outcome["megabytes_per_second"]
+    ceilings = outcome["margin_ceiling"] if isinstance(outcome["margin_ceiling"], list) else [outcome["margin_ceiling"]]
     _show_pairs(
         {
             "examples": f"{outcome['examples']:,}",
-            "classes": f"{len(classes)}: {shown}",
+            "classes": f"{len(classes)}: {_first(classes)}",
             "features": f"{outcome['features']:,}",
             "rule": outcome["rule"],
             "progressive error": f"{outcome['progressive_error']:.3%}",
             "test error": _test_error(outcome),
             "updates": f"{int(np.sum(outcome['updates'])):,}",
-            "margin ceiling": _numbers(outcome["margin_ceiling"]),
+            "margin ceiling": _first(["none" if one is None else f"{one:.4g}" for one in ceilings]),
             "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
             "speed": f"{outcome['examples_per_second']:,.0f} examples/s"
             + (f", {speed:.0f} MB/s" if speed is not None else ""),
@@ -93,12 +118,6 @@ def show_conversion(outcome: dict[str, Any]) -> None:
     report_bad_lines(outcome)
 
 
-def _numbers(value: Any) -> str:
-    values = value if isinstance(value, list) else [value]
-    shown = ", ".join("none" if one is None else f"{one:.4g}" for one in values[:10])
-    return shown + (", ..." if len(values) > 10 else "")
-
-
 def show(results: Results) -> None:
     """Print the table of an experiment, and its summary."""
     from maxcosine.experiments.summary import summarise
@@ -111,8 +130,6 @@ def show(results: Results) -> None:
 
 def _mistakes_table(results: Results) -> Table:
     """Return a table of labels by rules with the best in bold; rules by labels if there are many rules."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     from maxcosine.experiments import statistics
@@ -122,36 +139,27 @@ def _mistakes_table(results: Results) -> Table:
     ranks, wins = statistics.mean_ranks(results), statistics.wins(results)
     grid = np.array([means[rule] for rule in results.rules])
     best = grid == grid.min(axis=0)
-    table = Table(
-        title=f"Test mistakes of {results.dataset['test']:,}, one label against the rest, one pass, "
-        f"mean of {results.protocol['permutations']} orders",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
+    title = (
+        f"Test mistakes of {results.dataset['test']:,}, one label against the rest, one pass, "
+        f"mean of {results.protocol['permutations']} orders"
     )
 
     def cell(text: str, is_best: bool) -> Text:
         return Text(f"{text}*" if is_best else f"{text} ", style="bold" if is_best else "")
 
-    def narrow(value: float, is_best: bool) -> Text:
-        # A terminal of 80 columns has no room for stars; it shows the best in bold.
-        return cell(f"{value:.0f}", is_best)[: -1 if console().is_terminal else None]
-
     if len(results.rules) > MAX_RULE_COLUMNS:
+        # A terminal of 80 columns has no room for stars; it shows the best in bold.
+        end = -1 if console().is_terminal else None
+        columns = ["rule", *(label[:4] for label in results.labels), "mean", "rank"]
+        table = new_table(title, columns, no_wrap=True)
         table.padding = (0, 1, 0, 0)
-        table.add_column("rule", no_wrap=True)
-        for label in results.labels:
-            table.add_column(label[:4], justify="right", no_wrap=True)
-        table.add_column("mean", justify="right", no_wrap=True)
-        table.add_column("rank", justify="right", no_wrap=True)
         for k in np.argsort(grid.mean(axis=1), kind="stable"):
             rule = results.rules[k]
-            cells = [narrow(value, is_best) for value, is_best in zip(grid[k], best[k], strict=True)]
+            cells = [cell(f"{value:.0f}", is_best)[:end] for value, is_best in zip(grid[k], best[k], strict=True)]
             short = title_of(rule).replace("averaged", "avg")
             table.add_row(short, *cells, f"{grid[k].mean():.1f}", f"{ranks[rule]:.1f}")
         return table
-    table.add_column("label")
-    for rule in results.rules:
-        table.add_column(title_of(rule), justify="right")
+    table = new_table(title, ["label", *map(title_of, results.rules)])
     for j, label in enumerate(results.labels):
         cells = [
             cell(f"{value:.1f} ± {spreads[rule][j]:.1f}", is_best)
@@ -184,13 +192,9 @@ def show_evaluation(found: dict[str, Any]) -> None:
 
 def _confusion(found: dict[str, Any]) -> Table:
     """Return the confusion matrix."""
-    from rich import box
-    from rich.table import Table
-
     n_known = len(found["precision"])
-    table = Table(title="labels by predicted class", box=box.SIMPLE_HEAD, title_justify="left")
-    for name in ("label", *found["classes"][:n_known], "precision", "recall"):
-        table.add_column(name, justify="left" if name == "label" else "right", no_wrap=True)
+    columns = ["label", *found["classes"][:n_known], "precision", "recall"]
+    table = new_table("labels by predicted class", columns, no_wrap=True)
     for k, label in enumerate(found["classes"][: MAX_CONFUSION_CLASSES + 10]):
         table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][:n_known]), *_measures(found, k))
     return table
@@ -198,13 +202,9 @@ def _confusion(found: dict[str, Any]) -> Table:
 
 def _mistaken(found: dict[str, Any]) -> Table:
     """Return a table of labels, each with the class that was most often predicted by mistake."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title="labels; the confusion matrix is in --json", box=box.SIMPLE_HEAD, title_justify="left")
-    for name in ("label", "examples", "precision", "recall", "most often mistaken for"):
-        is_number = name in ("examples", "precision", "recall")
-        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    columns = ["label", "examples", "precision", "recall", "most often mistaken for"]
+    table = new_table("labels; the confusion matrix is in --json", columns, overflow="fold")
+    table.columns[-1].justify = "left"
     for k, label in enumerate(found["classes"]):
         counts = np.array(found["confusion"][k])
         others = np.where(np.arange(len(counts)) == k, 0, counts)
@@ -216,36 +216,30 @@ def _mistaken(found: dict[str, Any]) -> Table:
 
 def _measures(found: dict[str, Any], k: int) -> list[str]:
     """Return the precision and recall of a label."""
-    known = k < len(found["precision"])
-    return [_percent(found[name][k]) if known else "unknown" for name in ("precision", "recall")]
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.2%}"
+    if k >= len(found["precision"]):
+        return ["unknown", "unknown"]
+    return ["-" if share is None else f"{share:.2%}" for share in (found["precision"][k], found["recall"][k])]
 
 
 def show_model(found: dict[str, Any], certificate: Any) -> None:
     """Print the properties of a model."""
     features, classes = found["features"], found["classes"]
     parameters = ", ".join(f"{name} = {value:g}" for name, value in found["parameters"].items())
-    shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
     rows: dict[str, str | None] = {
         "rule": found["rule"]
         + (f" ({parameters})" if parameters else "")
         + (", averaged" if found["averaged"] else ""),
-        "classes": f"{len(classes)}: {shown}" + (f" ({found['multiclass']})" if len(classes) > 2 else ""),
+        "classes": f"{len(classes)}: {_first(classes)}" + (f" ({found['multiclass']})" if len(classes) > 2 else ""),
         "features": f"{features['count']:,} {features['kind']}",
         "weights": found["weights"] + (", with an intercept" if found["intercept"] else ""),
     }
     trained = found["trained"] or {}
-    if trained:
-        rows["command"] = trained.get("command")
-        data = trained.get("data") or []
-        rows["data"] = ", ".join(
-            one["name"] + ("" if one["bytes"] is None else f" ({one['bytes']:,} bytes)") for one in data
-        )
-        if "examples" in trained:
-            rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
+    rows["command"] = trained.get("command")
+    rows["data"] = ", ".join(
+        one["name"] + ("" if one["bytes"] is None else f" ({one['bytes']:,} bytes)") for one in trained.get("data", [])
+    )
+    if "examples" in trained:
+        rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
     _show_pairs(rows)
     typer.echo(f"\n{certificate}")
     for title, heaviest in list(found["heaviest"].items())[:MAX_CONFUSION_CLASSES]:

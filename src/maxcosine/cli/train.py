@@ -1,37 +1,30 @@
 """``maxcosine train``: from files to a model."""
 
-import json as json_module
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from maxcosine.cli.cluster import Cluster, refuse_with_cluster, train_on
 from maxcosine.cli.options import (
+    Average,
     BadLines,
     Data,
     Examples,
+    Intercept,
     Json,
     Reading,
     check_outputs,
     command_line,
     flatten_options,
+    rule_named,
 )
 
 if TYPE_CHECKING:
-    from maxcosine.cli.display import TrainingWatch
-    from maxcosine.data import ReadOptions
+    from maxcosine.data import ReadOptions, Stream
     from maxcosine.model import Model
-    from maxcosine.training import Settings, Training
-
-
-class Multiclass(StrEnum):
-    """How more than two classes are learnt."""
-
-    ovr = "ovr"
-    joint = "joint"
+    from maxcosine.training import Training
 
 
 @flatten_options
@@ -48,11 +41,11 @@ def train(
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the rule, such as C=0.1.")
     ] = None,
-    average: Annotated[bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")] = False,
+    average: Average = False,
     multiclass: Annotated[
-        Multiclass, typer.Option(help="More than two classes: each against the rest, or all jointly.")
-    ] = Multiclass.ovr,
-    intercept: Annotated[bool, typer.Option(help="Learn a constant, too.")] = True,
+        Literal["ovr", "joint"], typer.Option(help="More than two classes: each against the rest, or all jointly.")
+    ] = "ovr",
+    intercept: Intercept = True,
     passes: Annotated[int, typer.Option(min=1, help="How many times to go through the data.")] = 1,
     keep_names: Annotated[
         bool, typer.Option("--keep-names", help="Remember the names of hashed features, for inspect.")
@@ -96,16 +89,15 @@ def train(
     maxcosine train 'day-*.svm' --model days.model --on dask-local:4 --passes 2
     """
     from maxcosine import model_file
-    from maxcosine.cli.display import TrainingWatch
     from maxcosine.data import ReadOptions, Stream
-    from maxcosine.training import SideFile, StreamLearner, Training
+    from maxcosine.training import Settings, SideFile, StreamLearner, Training
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know where to continue")
     params = _param_values(param or [])
-    how = {"average": average, "multiclass": multiclass.value, "intercept": intercept}
+    how = {"average": average, "multiclass": multiclass, "intercept": intercept}
     dtype = "float64" if float64 else "float32"
-    read = ReadOptions(**{**reading.fields(), **examples.fields()}, dtype=dtype, keep_names=keep_names)
+    read = ReadOptions(**vars(reading), **examples.fields(), dtype=dtype, keep_names=keep_names)
     start_model = digest = None
     if init is None:
         read = Stream(data, read).options  # those of a cache, if it is one
@@ -113,18 +105,17 @@ def train(
         loaded = model_file.load(init)
         rule, read = _options_of_model(loaded.model, loaded.provenance, rule, params, how, read)
         start_model, digest = loaded.model, model_file.digest(init)
-    settings = _settings(rule or "mcp", params, how, read.dtype)
+    chosen = rule_named(rule or "mcp")
+    settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, [*data, *([test] if test else [])])
     if cluster.on is not None:
         refuse_with_cluster({**named, "init": init, "keep-names": keep_names})
         learnt, outcome = train_on(cluster, data, model, settings, params, passes, read)
-        stream = Stream(data, read)
-        _finish({"model": str(model), **outcome}, learnt, stream, test, reading.threads, json)
+        _finish({"model": str(model), **outcome}, learnt, Stream(data, read), test, reading.threads, json)
         return
     side_files = {"predictions": predictions, "bad_lines": bad_lines}
-    watch = TrainingWatch()
     training = Training(
         data,
         read,
@@ -141,41 +132,36 @@ def train(
             "on_bad": read.on_bad,
             "keep_names": keep_names,
             **{role: path is not None for role, path in side_files.items()},
-            "format": reading.format.value,
+            "format": reading.format,
             **read.feature_options,
         },
         side_files={role: SideFile(path, checkpoint, role) for role, path in side_files.items() if path},
-        on_batch=lambda training, codes, predicted: watch.update(training),
     )
-    seconds = _learn(training, watch, model, list(outputs.values()) if resume else None)
-    outcome = {"model": str(model), **training.outcome(seconds)}
-    _finish(outcome, training.model, training.stream, test, reading.threads, json)
+    outcome = _learn(training, model, list(outputs.values()) if resume else None)
+    _finish({"model": str(model), **outcome}, training.model, training.stream, test, reading.threads, json)
 
 
 def _finish(
-    outcome: dict[str, Any], model: Any, stream: Any, test: str | None, threads: int | None, json: bool
+    outcome: dict[str, Any], model: "Model", stream: "Stream", test: str | None, threads: int | None, json: bool
 ) -> None:
     """Test the model on more data, if there are any, and print the outcome."""
-    from maxcosine.cli.tables import show_outcome
+    from maxcosine.cli.tables import print_outcome, show_outcome
     from maxcosine.training import count_mistakes
 
     if test is not None:
         mistakes, n, n_bad = count_mistakes(model, stream, [test], threads)
         outcome |= {"test_examples": n, "test_error": mistakes / n if n else None, "test_bad_lines": n_bad}
-    if json:
-        typer.echo(json_module.dumps(outcome))
-    else:
-        show_outcome(outcome)
+    print_outcome(outcome, show_outcome, json=json)
 
 
-def _learn(training: "Training", watch: "TrainingWatch", model: Path, resumed: list[Path] | None) -> float:
-    """Learn, write the model, and return how long it took.
+def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dict[str, Any]:
+    """Learn, write the model, and return the figures of the training.
 
     `resumed` are the files that an interrupted training was writing; None starts a new training.
     """
     from maxcosine import model_file
-    from maxcosine.cli.display import tell
-    from maxcosine.training import clear_partial_files
+    from maxcosine.cli.display import ProgressLine, tell, training_progress
+    from maxcosine.training import clear_partial_files, outcome, provenance
 
     started = time.perf_counter()
     try:
@@ -185,14 +171,23 @@ def _learn(training: "Training", watch: "TrainingWatch", model: Path, resumed: l
             tell(f"resuming from {training.checkpoint}, after {training.resumed_at:,} examples")
         elif resumed is not None:
             tell(f"there is no checkpoint {training.checkpoint} yet: starting from the beginning")
-        with watch:
+        with ProgressLine() as line:
+            training.on_batch = lambda training, _: line.update(lambda: training_progress(training, started))
             training.run()
         seconds = time.perf_counter() - started
-        model_file.save(training.model, model, provenance=training.provenance(command_line(), seconds))
+        origin = provenance(training.status, training.data, training.options, command_line(), seconds)
+        model_file.save(training.model, model, provenance=origin)
     except KeyboardInterrupt:
         tell(f"interrupted after {training.status.examples:,} examples; {_how_to_resume(training.checkpoint)}")
         raise
-    return seconds
+    return outcome(
+        training.model,
+        training.status,
+        seconds,
+        bad_messages=training.stream.bad.messages,
+        read_bytes=training.read_bytes,
+        resumed_at=training.resumed_at,
+    )
 
 
 def _how_to_resume(checkpoint: Path | None) -> str:
@@ -201,16 +196,6 @@ def _how_to_resume(checkpoint: Path | None) -> str:
     if not checkpoint.exists():
         return f"the checkpoint {checkpoint} was not reached: start again, perhaps with --checkpoint-every N"
     return f"the same command with --resume continues from {checkpoint}"
-
-
-def _settings(rule: str, params: dict[str, float], how: dict[str, Any], dtype: str) -> "Settings":
-    from maxcosine.rules import RULES
-    from maxcosine.training import Settings
-
-    if rule not in RULES:
-        raise ValueError(f"there is no rule {rule!r}; the rules are {', '.join(RULES)}")
-    made = RULES[rule].make_params(params)
-    return Settings(RULES[rule], made, how["average"], how["intercept"], how["multiclass"], dtype)
 
 
 def _param_values(params: list[str]) -> dict[str, float]:

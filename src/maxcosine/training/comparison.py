@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from maxcosine.data import RowBatch, Stream
 from maxcosine.labels import label_text
 from maxcosine.model import Model
-from maxcosine.rules.rule import Rule
-from maxcosine.training.learner import Settings, StreamLearner, rows_of
+from maxcosine.training.evaluation import score
+from maxcosine.training.learner import Settings, StreamLearner
 from maxcosine.training.outcome import json_value, refuse_empty
 
 # About ten marks for each power of ten.
@@ -42,9 +42,8 @@ class Contender:
 
     def test(self, stream: Stream, batch: RowBatch) -> None:
         """Count mistakes on rows that are not learnt."""
-        codes = np.append(self.model.labels.text_codes(stream.labels.names), -1)[batch.codes]
-        scores = self.model.scores(rows_of(stream, self.model, batch, grow=False))
-        self.test_wrong += int(np.count_nonzero(self.model.predicted_codes(scores) != codes))
+        _, predicted, codes = score(self.model, stream, batch)
+        self.test_wrong += int(np.count_nonzero(predicted != codes))
 
     @property
     def model(self) -> Model:
@@ -68,30 +67,18 @@ class Contender:
         }
 
 
-@dataclass
 class Comparison:
     """Rules side by side, over the same examples in the same order."""
 
-    contenders: Sequence[Contender]
-    examples: int = 0
-    marks: list[int] = field(default_factory=list)
-    """Numbers of examples after which mistakes are recorded: ever further apart, and the last example."""
-    test_examples: int = 0
-
-    @classmethod
-    def of(cls, rules: Sequence[Rule], settings: Settings) -> Comparison:
-        """Compare rules with their default parameters."""
-        each = [replace(settings, rule=rule, params=rule.make_params()) for rule in rules]
-        return cls([Contender(StreamLearner(one)) for one in each])
+    def __init__(self, settings: Sequence[Settings]) -> None:
+        self.contenders = [Contender(StreamLearner(one)) for one in settings]
+        self.examples = self.test_examples = 0
+        self.marks: list[int] = []
+        """Numbers of examples after which mistakes are recorded: ever further apart, and the last example."""
 
     def learn(self, stream: Stream, hold_out: int | None = None) -> None:
         """Let every rule learn the stream; every `hold_out`-th example is left for the test."""
-        number = 0
-        for batch in stream.batches():
-            number += len(batch)
-            batch = batch.take(~_held_out(number - len(batch), len(batch), hold_out))
-            if not len(batch):
-                continue
+        for batch in _batches(stream, hold_out, held_out=False):
             marks = _MARKS[(self.examples < _MARKS) & (self.examples + len(batch) >= _MARKS)]
             for contender in self.contenders:
                 contender.learn(stream, batch, marks - self.examples - 1)
@@ -105,11 +92,7 @@ class Comparison:
 
     def test(self, stream: Stream, hold_out: int | None = None) -> None:
         """Test every rule on the stream, or on every `hold_out`-th of its examples."""
-        number = 0
-        for batch in stream.batches():
-            number += len(batch)
-            if hold_out is not None:
-                batch = batch.take(_held_out(number - len(batch), len(batch), hold_out))
+        for batch in _batches(stream, hold_out, held_out=True):
             self.test_examples += len(batch)
             for contender in self.contenders:
                 contender.test(stream, batch)
@@ -129,9 +112,13 @@ class Comparison:
         }
 
 
-def _held_out(first: int, n: int, every: int | None) -> np.ndarray:
-    """Return which of n rows are held out; the first of them has number `first` in the stream."""
-    if every is None:
-        return np.zeros(n, bool)
-    held_out: np.ndarray = (first + np.arange(n)) % every == every - 1
-    return held_out
+def _batches(stream: Stream, every: int | None, *, held_out: bool) -> Iterator[RowBatch]:
+    """Read only every N-th example, which is held out, or only the others; without a number, read all."""
+    first = 0
+    for batch in stream.batches():
+        numbers = np.arange(first, first + len(batch))
+        first += len(batch)
+        if every is not None:
+            batch = batch.take((numbers % every == every - 1) == held_out)
+        if len(batch):
+            yield batch

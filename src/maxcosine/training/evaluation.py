@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from maxcosine.data import ReadOptions, Stream
+from maxcosine.data import ReadOptions, RowBatch, Stream
 from maxcosine.data.parsed import SupportsWrite
 from maxcosine.labels import label_text
 from maxcosine.model import Model
@@ -16,34 +15,22 @@ from maxcosine.training.learner import rows_of
 from maxcosine.training.ranking import Ranking
 
 
-@dataclass(eq=False)
-class ScoredBatch:
-    """The rows of a batch as a model scores them."""
+def score(model: Model, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the scores of the rows of a stream, the codes of the predicted classes, and those of the right ones.
 
-    scores: np.ndarray
-    predicted: np.ndarray
-    """Codes of the predicted classes."""
-    codes: np.ndarray
-    """Codes of the right classes; -1 if a row has no label, or one that the model does not know."""
-    label_codes: np.ndarray
-    """Codes of the labels in the stream; -1 for a row without a label."""
-    skipped: np.ndarray
-    """For each bad line: how many rows precede it."""
-
-
-def score_stream(model: Model, stream: Stream) -> Iterator[ScoredBatch]:
-    """Score all rows of a stream in their order, one batch after another."""
-    for batch in stream.batches():
-        scores = model.scores(rows_of(stream, model, batch, grow=False))
-        codes = np.append(model.labels.text_codes(stream.labels.names), -1)[batch.codes]
-        yield ScoredBatch(scores, model.predicted_codes(scores), codes, batch.codes, batch.skipped)
+    The right code is -1 if a row has no label, or one that the model does not know.
+    """
+    scores = model.scores(rows_of(stream, model, batch, grow=False))
+    codes = np.append(model.labels.text_codes(stream.labels.names), -1)[batch.codes]
+    return scores, model.predicted_codes(scores), codes
 
 
 def count_mistakes(model: Model, like: Stream, inputs: Sequence[str], threads: int | None) -> tuple[int, int, int]:
     """Count mistakes, examples and bad lines of files that are read as another stream is."""
     stream, mistakes = like.like(inputs, threads=threads, purpose="evaluate"), 0
-    for part in score_stream(model, stream):
-        mistakes += int(np.count_nonzero(part.predicted != part.codes))
+    for batch in stream.batches():
+        _, predicted, codes = score(model, stream, batch)
+        mistakes += int(np.count_nonzero(predicted != codes))
     return mistakes, stream.n_examples, stream.n_bad
 
 
@@ -72,49 +59,34 @@ def read_options_of(model: Model, provenance: dict[str, Any] | None) -> dict[str
     }
 
 
-@dataclass
-class Evaluation:
-    """Counts of labels and predictions."""
+def evaluate(model: Model, stream: Stream) -> dict[str, Any]:
+    """Evaluate a model on all examples of a stream; return the figures, for JSON.
 
-    labels: list[str]
-    """The classes of the model, and then labels that it does not know."""
-    confusion: np.ndarray
-    """Examples by label and by predicted class."""
-    ranking: Ranking | None
-    """For two classes: the scores."""
-    n_bad: int
-    """Bad lines that were skipped."""
-
-    @classmethod
-    def of(cls, model: Model, stream: Stream) -> Evaluation:
-        """Evaluate a model on all examples of a stream."""
-        known = [label_text(label) for label in model.classes.tolist()]
-        counts = {label: np.zeros(len(known), np.int64) for label in known}
-        ranking = Ranking() if model.one_score and len(known) == 2 else None
-        for part in score_stream(model, stream):
-            for code in np.unique(part.label_codes).tolist():
-                of_label = counts.setdefault(stream.labels.names[code], np.zeros(len(known), np.int64))
-                predicted = part.predicted[part.label_codes == code]
-                of_label += np.bincount(predicted, minlength=len(known))
-            if ranking is not None:
-                ranking.add(part.scores, part.codes == 1)
-        return cls(list(counts), np.array(list(counts.values())), ranking, stream.n_bad)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all figures, for JSON."""
-        n, n_classes = int(self.confusion.sum()), self.confusion.shape[1]
-        right = np.diag(self.confusion[:n_classes])
-        of_label, of_prediction = self.confusion.sum(axis=1), self.confusion.sum(axis=0)
-        return {
-            "examples": n,
-            "error": 1.0 - int(right.sum()) / n if n else None,
-            "auc": None if self.ranking is None else self.ranking.auc(),
-            "classes": self.labels,
-            "confusion": self.confusion.tolist(),
-            "precision": [_share(a, b) for a, b in zip(right, of_prediction, strict=True)],
-            "recall": [_share(a, b) for a, b in zip(right, of_label[:n_classes], strict=True)],
-            "bad_lines": self.n_bad,
-        }
+    The classes are those of the model, followed by labels that it does not know. Rows of the confusion matrix
+    are labels, its columns are predicted classes.
+    """
+    known = [label_text(label) for label in model.classes.tolist()]
+    counts = {label: np.zeros(len(known), np.int64) for label in known}
+    ranking = Ranking() if model.one_score and len(known) == 2 else None
+    for batch in stream.batches():
+        scores, predicted, codes = score(model, stream, batch)
+        for code in np.unique(batch.codes).tolist():
+            of_label = counts.setdefault(stream.labels.names[code], np.zeros(len(known), np.int64))
+            of_label += np.bincount(predicted[batch.codes == code], minlength=len(known))
+        if ranking is not None:
+            ranking.add(scores, codes == 1)
+    confusion = np.array(list(counts.values()))
+    n, right = int(confusion.sum()), np.diag(confusion[: len(known)])
+    return {
+        "examples": n,
+        "error": 1.0 - int(right.sum()) / n if n else None,
+        "auc": None if ranking is None else ranking.auc(),
+        "classes": list(counts),
+        "confusion": confusion.tolist(),
+        "precision": [_share(a, b) for a, b in zip(right, confusion.sum(axis=0), strict=True)],
+        "recall": [_share(a, b) for a, b in zip(right, confusion.sum(axis=1)[: len(known)], strict=True)],
+        "bad_lines": stream.n_bad,
+    }
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -21,23 +21,7 @@ from maxcosine.rules.rule import Rule
 
 @dataclass(frozen=True)
 class Settings:
-    """What a new model is to be.
-
-    Parameters
-    ----------
-    rule : Rule
-        How it learns.
-    params : tuple of float
-        Parameters of the rule, as `rule.make_params` returns them.
-    average : bool, default=False
-        Predict with the mean of all hypotheses.
-    fit_intercept : bool, default=False
-        Learn a constant, too.
-    multiclass : {"ovr", "joint"}, default="ovr"
-        More than two classes: each against the rest, or all jointly.
-    dtype : str or dtype, default="float32"
-        Type of the weights.
-    """
+    """The options of a new model; `params` are as `rule.make_params` returns them."""
 
     rule: Rule
     params: tuple[float, ...]
@@ -48,14 +32,7 @@ class Settings:
 
 
 class StreamLearner:
-    """Learns the batches of a stream into a model.
-
-    Parameters
-    ----------
-    settings : Settings
-        What a new model is to be.
-    model : Model, optional
-        A model that goes on learning.
+    """Learns the batches of a stream into a model: a new one, or one that goes on learning.
 
     Attributes
     ----------
@@ -71,17 +48,13 @@ class StreamLearner:
         self._has_name = np.zeros(0, bool)
         """Which hashed columns have a name."""
 
-    def learn(self, stream: Stream, batch: RowBatch, *, predicting: bool = True) -> np.ndarray:
-        """Learn the rows of a stream in their order.
-
-        Returns the codes of the classes that the model predicted, for each row just before it was learnt; an
-        empty array if it is not `predicting`, which saves time.
-        """
+    def learn(self, stream: Stream, batch: RowBatch) -> np.ndarray:
+        """Learn rows in their order; return the code predicted for each row just before it was learnt."""
         if not len(batch):
             return np.zeros(0, np.int64)
         before = self._n_seen()
         try:
-            return self._learn(stream, batch, predicting)
+            return self._learn(stream, batch)
         except (BadRow, BadStep) as error:
             place = batch.places.start(self._n_seen() - before)
             raise StreamError(f"{stream.inputs.where(place.source, place.line)}: {error}") from None
@@ -94,20 +67,16 @@ class StreamLearner:
     def _n_seen(self) -> int:
         return 0 if self.model is None else self.model.n_seen
 
-    def _learn(self, stream: Stream, batch: RowBatch, predicting: bool) -> np.ndarray:
+    def _learn(self, stream: Stream, batch: RowBatch) -> np.ndarray:
         """Learn rows before the second class separately: the result must not depend on where blocks end."""
         labels, n_single = stream.labels.names, self._n_single(stream, batch)
         if not n_single:
-            return self._learn_rows(stream, labels, batch, predicting)
-        single = batch[:n_single]
-        self._learn_rows(stream, labels[: batch.codes[0] + 1], single, predicting=False)
-        rest = np.zeros(0, np.int64)
-        if n_single < len(batch):
-            rest = self._learn_rows(stream, labels, batch[n_single:], predicting)
-        if not predicting:
-            return rest
+            return self._learn_rows(stream, labels, batch)
+        single, rest = batch[:n_single], batch[n_single:]
+        self._learn_rows(stream, labels[: batch.codes[0] + 1], single)
+        predicted = self._learn_rows(stream, labels, rest) if len(rest) else np.zeros(0, np.int64)
         # The only class was predicted for these rows; the classes in the rest may have changed its code.
-        return np.concatenate([self.codes_of(single), rest])
+        return np.concatenate([self.codes_of(single), predicted])
 
     def _n_single(self, stream: Stream, batch: RowBatch) -> int:
         """Count the rows before a second class, if the model has no second class yet."""
@@ -121,14 +90,14 @@ class StreamLearner:
         others = np.array([label != first for label in labels])[batch.codes]
         return int(np.argmax(others)) if others.any() else len(batch)
 
-    def _learn_rows(self, stream: Stream, labels: Sequence[str], batch: RowBatch, predicting: bool) -> np.ndarray:
+    def _learn_rows(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> np.ndarray:
         model = self.model = self.model or self._new_model(stream, labels, batch)
         rows = rows_of(stream, model, batch, grow=True)
         self._add_labels(model, labels)
         self._keep_names(model.features, batch)
-        predicted = np.empty(len(batch), np.int64) if predicting else None
+        predicted = np.empty(len(batch), np.int64)
         model.learn(rows, self.codes_of(batch), weights=batch.weights, mapped=True, predicted=predicted)
-        return np.zeros(0, np.int64) if predicted is None else predicted
+        return predicted
 
     def _new_model(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> Model:
         settings, bits = self.settings, stream.options.bits

@@ -20,13 +20,7 @@ from maxcosine.labels import label_text
 from maxcosine.model import Model
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, differences, locked
 from maxcosine.training.learner import StreamLearner
-from maxcosine.training.outcome import Status, outcome, provenance, refuse_empty
-
-OnBatch = Callable[["Training", np.ndarray, np.ndarray], None]
-
-
-def _ignore(training: Training, codes: np.ndarray, predicted: np.ndarray) -> None:
-    """Do nothing after a batch."""
+from maxcosine.training.outcome import Status, refuse_empty
 
 
 class Training:
@@ -51,7 +45,7 @@ class Training:
     side_files : dict of SideFile, optional
         By role: "bad_lines", and "predictions" of each example before it was learnt.
     on_batch : callable, optional
-        Called after each batch with this training, the codes of the rows, and the predicted codes.
+        Called after each batch with this training and the predicted codes.
 
     Attributes
     ----------
@@ -76,14 +70,14 @@ class Training:
         every: int = 1_000_000,
         options: dict[str, Any] | None = None,
         side_files: Mapping[str, SideFile] | None = None,
-        on_batch: OnBatch = _ignore,
+        on_batch: Callable[[Training, np.ndarray], None] | None = None,
     ) -> None:
         self.learner, self.passes = learner, passes
         self.checkpoint, self.every = checkpoint, every
         self.options = options or {}
         self.status = Status()
         self.resumed_at = self.read_bytes = 0
-        self._inputs, self._read, self._on_batch = inputs, replace(read, purpose="learn"), on_batch
+        self._inputs, self._read, self.on_batch = inputs, replace(read, purpose="learn"), on_batch
         self._start, self._labels = Place(), list[str]()
         self._side_files, self._lengths = side_files or {}, dict[str, int]()
         self.stream = Stream(inputs, self._read)
@@ -152,15 +146,15 @@ class Training:
             left = self.every - self.status.examples % self.every if self.checkpoint else len(batch)
             part = batch[done : done + left]
             predicted = self.learner.learn(self.stream, part)
-            codes = self.learner.codes_of(part)
             done += len(part)
             self.status.examples += len(part)
             if not self.status.passes:
                 self.status.judged += len(part)
-                self.status.wrong += int(np.count_nonzero(predicted != codes))
+                self.status.wrong += int(np.count_nonzero(predicted != self.learner.codes_of(part)))
                 if "predictions" in self._side_files:
                     self._side_files["predictions"].write(self._lines_of(predicted))
-            self._on_batch(self, codes, predicted)
+            if self.on_batch is not None:
+                self.on_batch(self, predicted)
             if self.checkpoint and self.status.examples % self.every == 0:
                 self._save(part.places.end(len(part) - 1))
 
@@ -193,19 +187,4 @@ class Training:
                 "data": self.data,
                 "asides": lengths,
             },
-        )
-
-    def provenance(self, command: str, seconds: float) -> dict[str, Any]:
-        """Return what the model remembers of this training."""
-        return provenance(self.status, self.data, self.options, command, seconds)
-
-    def outcome(self, seconds: float) -> dict[str, Any]:
-        """Return the figures of this training, for JSON."""
-        return outcome(
-            self.model,
-            self.status,
-            seconds,
-            bad_messages=self.stream.bad.messages,
-            read_bytes=self.read_bytes,
-            resumed_at=self.resumed_at,
         )
