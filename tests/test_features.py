@@ -38,7 +38,7 @@ def columns(n=4, names=None):
 def written(n, *used, names=None):
     """Sparse columns: only those used have slots."""
     features = columns(n, names)
-    features.make_sparse(np.array(used))
+    features.index = FeatureIndex("ids", np.array(used))
     return features
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.heads import Heads, Proven
+
 HOW = ("certified", "mean")
 """The ways of merging, see `Merge`."""
 
@@ -20,15 +22,19 @@ Number = Any
 """A float or an int, or an array with one number for each class."""
 
 
-def _equal(one: Any, other: Any) -> bool:
-    """Compare two dataclass instances whose values may be arrays."""
-    if type(one) is not type(other):
-        return False
-    return all(np.array_equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+class _Comparable:
+    """Compares dataclass instances whose values may be arrays."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, eq=False)
-class Merge:
+class Merge(_Comparable):
     """The models that a hypothesis was merged from, and the bounds of both ways of merging.
 
     Parameters
@@ -55,14 +61,9 @@ class Merge:
     certified: Number
     mean: Number
 
-    def __eq__(self, other: object) -> bool:
-        return _equal(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(_Comparable):
     """Proven facts about a hypothesis.
 
     Values are numbers; for one-vs-rest with more than two classes they are arrays with one number for each
@@ -142,11 +143,6 @@ class Certificate:
     merge: Merge | None = None
     before_averaging: Certificate | None = None
 
-    def __eq__(self, other: object) -> bool:
-        return _equal(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def margin_ceiling(self) -> Number:
         """1 / best_bound: no separator of the examples seen has a larger margin."""
@@ -218,6 +214,61 @@ class Certificate:
         if self.weighted:
             lines.append("  steps were weighted: Lambda includes the weights; there is no mistake budget")
         return "\n".join(lines)
+
+
+def certificate_of(heads: Heads, classes: np.ndarray, merge: Merge | None = None) -> Certificate:
+    """What is proven so far of the hypotheses that predict."""
+    last = _certificate(heads, heads.proven(), classes, merge, None)
+    if not heads.average:
+        return last
+    return _certificate(heads, heads.averaged_proven(), classes, merge, last)
+
+
+def _certificate(
+    heads: Heads, proven: Proven, classes: np.ndarray, merge: Merge | None, last: Certificate | None
+) -> Certificate:
+    table, rule = heads.table, heads.rule
+    best_bound = np.maximum(table["best_bound"], proven.bound)
+    if last is not None:
+        best_bound = np.maximum(best_bound, last.best_bound)
+    since = np.where(table["since"] < 0, table["seen"], table["since"])
+    weighted = bool(table["weighted"].any())
+    one = len(table) == 1
+
+    def given(values: np.ndarray) -> Any:
+        return values[0].item() if one else values.copy()
+
+    return Certificate(
+        rule=rule.name,
+        coef_sum=given(proven.coef_sum),
+        norm=given(proven.norm),
+        bound=given(proven.bound),
+        best_bound=given(best_bound),
+        rounding=given(proven.rounding),
+        since=given(since),
+        seen=given(table["seen"] - since),
+        mistakes=given(table["mistakes"]),
+        updates=given(table["updates"]),
+        augmented=heads.fit_intercept,
+        joint=heads.joint,
+        weighted=weighted,
+        classes=None if one else classes,
+        own_bound=given(_own_bounds(heads)) if rule.own_bound and not weighted else None,
+        merge=merge,
+        before_averaging=last,
+    )
+
+
+def _own_bounds(heads: Heads) -> np.ndarray:
+    """The bounds that the rule's mistake budget rests on, one a head."""
+    own_bound, n_state = heads.rule.own_bound, len(heads.rule.state)
+    assert own_bound is not None
+    sq_w = np.square(heads.table["scale"]) * heads.table["sq_v"]
+    given = zip(heads.arrays.state, sq_w.tolist(), heads.coef_sum.tolist(), strict=True)
+    return np.array([own_bound(tuple(state[:n_state]), sq, coef_sum) for state, sq, coef_sum in given])
+
+
+# How certificates are shown
 
 
 def _text(c: Certificate, title: str) -> list[str]:

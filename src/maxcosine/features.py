@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -103,10 +103,6 @@ class Features:
         self.names = names
         self._column_of_name = None
 
-    def make_sparse(self, columns: np.ndarray) -> None:
-        """Give slots to these columns only, in this order."""
-        self.index = FeatureIndex("ids", columns)
-
     def restore(self, index: FeatureIndex | None, n_slots: int) -> None:
         """Go back to an earlier index and the number of slots that it had."""
         self.index = index
@@ -131,21 +127,10 @@ class Features:
     # Rows
 
     def map(self, X: Any, keys: np.ndarray | None = None, *, grow: bool) -> Any:
-        """Return rows of slots for rows of columns.
+        """Return rows of slots for canonical rows of columns; X itself if column numbers are slots.
 
-        Parameters
-        ----------
-        X : canonical CSR array or dense array
-            The rows.
-        keys : array, optional
-            The name (object) or id of each column of X; without them, a column is known by its number.
-        grow : bool
-            Give new features a slot; otherwise they are left out.
-
-        Returns
-        -------
-        SlotRows or X
-            X itself if column numbers are slots.
+        `keys` are the names (object) or ids of the columns; without them, a column is known by its number. Features
+        without a slot get one if `grow`; else they are left out.
         """
         if self.index is None:
             return X
@@ -160,29 +145,25 @@ class Features:
             )
         indptr, columns = X.indptr.astype(np.int64, copy=False), X.indices.view(f"u{X.indices.itemsize}")
         if not self.keyed or keys is None:
-            return self.slot_rows(*index.map_ids(indptr, columns, X.data, grow=grow))
-        if not by_name:
-            return self.slot_rows(*index.map_ids(indptr, keys[columns].astype(np.uint64), X.data, grow=grow))
-        slots = _slots_of_columns(index, keys, columns[X.data != 0], grow=grow)[columns]
-        return self.slot_rows(*_take((slots != NO_SLOT) & (X.data != 0), indptr, slots, X.data))
+            rows = index.map_ids(indptr, columns, X.data, grow=grow)
+        elif by_name:
+            slots = _slots_of_columns(index, keys, columns[X.data != 0], grow=grow)[columns]
+            rows = _take((slots != NO_SLOT) & (X.data != 0), indptr, slots, X.data)
+        else:
+            rows = index.map_ids(indptr, keys[columns].astype(np.uint64), X.data, grow=grow)
+        return SlotRows(*rows, self.n_slots)
 
     def map_dicts(self, examples: Sequence[Mapping[Any, Any]], dtype: np.dtype, *, grow: bool) -> Any:
         """Return rows of slots for dicts; unknown features are left out unless `grow` is set."""
         if not self.keyed:
             return self.map(self._rows_of_columns(examples, dtype, grow=grow), grow=grow)
         index = self.index_for(next((x for x in examples if x), {}), grow=grow)
-        return self.slot_rows(*index.map_dicts(list(examples), dtype, grow=grow))
+        return SlotRows(*index.map_dicts(list(examples), dtype, grow=grow), self.n_slots)
 
     def index_for(self, x: Mapping[Any, Any], *, grow: bool) -> FeatureIndex:
         """Return the index for the keys of an example; an empty index can become one of either kind."""
         assert self.index is not None
         return self._index_of(kind_of(x), grow=grow) if x and self.undecided else self.index
-
-    def slot_rows(
-        self, indptr: np.ndarray, slots: np.ndarray, values: np.ndarray, squares: np.ndarray | None = None
-    ) -> SlotRows:
-        """Return rows of slots of these features; `squares` are their square norms, if known."""
-        return SlotRows(indptr, slots, values, self.n_slots, squares)
 
     def _index_of(self, kind: str, *, grow: bool) -> FeatureIndex:
         """Return the index, which is empty, as one of this kind; only learning changes the kind for good."""
@@ -271,31 +252,11 @@ def map_names(
     log1p: bool,
     l2: bool,
 ) -> Rows:
-    """Map rows of names to canonical rows of slots.
+    """Map rows of names to canonical rows of slots: log1p and l2 are applied, each slot occurs once in a row.
 
-    Only the index knows which names are equal, so their values are added up here, and then transformed.
-
-    Parameters
-    ----------
-    index : FeatureIndex
-        The slots of names.
-    indptr : array of int64
-        Where the names of each row begin.
-    letters, starts : arrays of uint8 and int64
-        The names in UTF-8: name k is letters[starts[k] : starts[k + 1]].
-    values : array of float32 or float64
-        The value of each name.
-    grow : bool
-        Give new names a slot; otherwise they are left out.
-    log1p : bool
-        Replace each value x by sign(x) log(1 + |x|).
-    l2 : bool
-        Then scale each row to length 1. Names that are left out count in the length.
-
-    Returns
-    -------
-    indptr, slots, values : arrays
-        Rows in CSR layout; each slot occurs once in a row.
+    Name k is letters[starts[k] : starts[k + 1]] in UTF-8. Only the index knows which names are equal, so their values
+    are added up here, and then transformed. Unknown names get a slot if `grow`; else they are left out, but count in
+    the length of their row.
     """
     if grow or not l2:
         rows = index.map_names(indptr, letters, starts, values, grow=grow)
@@ -337,15 +298,10 @@ def _slots_of_columns(index: FeatureIndex, names: np.ndarray, columns: np.ndarra
     used, first = np.unique(columns, return_index=True)
     used = used[np.argsort(first)]
     slots = np.full(len(names), NO_SLOT, np.uint32)
-    slots[used] = _slots_of_names(index, *_join(names[used]), grow=grow)
-    return slots
-
-
-def _join(names: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the letters of all names in UTF-8, and where each name begins; the last entry is the end."""
-    encoded = [name.encode() for name in names]
+    encoded = [name.encode() for name in names[used]]
     starts = np.cumsum([0, *map(len, encoded)])
-    return np.frombuffer(b"".join(encoded), np.uint8), starts
+    slots[used] = _slots_of_names(index, np.frombuffer(b"".join(encoded), np.uint8), starts, grow=grow)
+    return slots
 
 
 # Several models
@@ -355,45 +311,29 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
     """Return the features of several models together, and where the slots of each model are among them."""
     kinds = [None if features.undecided else features.by_name for features in all_features]
     named = True in kinds
-    _check_same_hashing(all_features)
+    first = all_features[0]
+    for number, features in enumerate(all_features):
+        if features.bits != first.bits:
+            here, there = (f"to {f.bits} bits" if f.bits else "not at all" for f in (first, features))
+            raise ValueError(
+                f"model 0 hashes its features {here} and model {number} {there}; merge models that were learnt with "
+                "the same bits"
+            )
     if named and False in kinds:
         raise ValueError(
             f"model {kinds.index(True)} knows its features by name and model {kinds.index(False)} by number; "
             "name the columns in both, or in neither"
         )
-    if any(features.keyed for features in all_features):
-        index = FeatureIndex("names" if named else "ids")
-        slots = [index.slots_of(features.slot_keys()) for features in all_features]
-        return Features(None, index=index), slots
-    if named:
-        index = FeatureIndex("names")
+    keyed = any(features.keyed for features in all_features)
+    if not keyed and not named:
+        n_columns = max(features.n_features for features in all_features)
+        # Where models differ in the name of a column, the first one that knows a name decides.
+        kept = {k: name for features in reversed(all_features) for k, name in (features.kept_names or {}).items()}
+        columns = Features(n_columns, bits=first.bits, kept_names=kept or None)
+        return columns, [features.slot_keys() for features in all_features]
+    index = FeatureIndex("names" if named else "ids")
+    if not keyed:
         for features in all_features:
             index.slots_of(features.keys())
-        slots = [index.slots_of(features.slot_keys()) for features in all_features]
-        return Features(len(index), names=index.keys()), slots
-    n_columns = max(features.n_features for features in all_features)
-    columns = Features(n_columns, bits=all_features[0].bits, kept_names=_kept_names(all_features))
-    return columns, [features.slot_keys() for features in all_features]
-
-
-def _check_same_hashing(all_features: Sequence[Features]) -> None:
-    """Refuse models in which the same column number means different features."""
-    first = all_features[0]
-    for number, features in enumerate(all_features):
-        if features.bits != first.bits:
-            raise ValueError(
-                f"model 0 {_hashing(first)} and model {number} {_hashing(features)}; merge models that were "
-                "learnt with the same bits"
-            )
-
-
-def _hashing(features: Features) -> str:
-    return f"hashes its features to {features.bits} bits" if features.bits else "does not hash its features"
-
-
-def _kept_names(all_features: Sequence[Features]) -> dict[int, str] | None:
-    """Return the names of hashed columns; where models differ, the first one that knows a name decides."""
-    kept: dict[int, str] = {}
-    for features in reversed(all_features):
-        kept |= features.kept_names or {}
-    return kept or None
+    slots = [index.slots_of(features.slot_keys()) for features in all_features]
+    return Features(None, index=index) if keyed else Features(len(index), names=index.keys()), slots

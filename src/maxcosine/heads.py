@@ -101,6 +101,10 @@ class Arrays(NamedTuple):
     """By class code: whether a row of that class has come."""
 
 
+WEIGHTS = ("v", "bias", "total", "total_bias")
+"""The arrays that have one entry a column."""
+
+
 class Proven(NamedTuple):
     """What is proven of hypotheses, one number a head."""
 
@@ -168,10 +172,7 @@ class Heads:
         table["logged"] = np.where(table["logged"] > 0, LOG_OVERFLOWED, 0)
         rules = tuple(rule for part in parts for rule in part.rules)
         joined = Arrays(
-            v=columns("v"),
-            bias=columns("bias"),
-            total=columns("total"),
-            total_bias=columns("total_bias"),
+            **{name: columns(name) for name in WEIGHTS},
             table=table,
             state=_stacked([a.state for a in arrays]),
             params=_stacked([a.params for a in arrays]),
@@ -184,22 +185,11 @@ class Heads:
     def engine(self) -> core.Engine:
         """The core's view of the arrays as they are now."""
         if self._engine is None or self._engine[0] is not self.arrays:
-            a = self.arrays
-            engine = core.Engine(
-                a.v,
-                a.bias,
-                a.total,
-                a.total_bias,
-                a.table.view(np.int64).reshape(len(a.table), -1),
-                a.state,
-                a.params,
-                a.log,
-                a.class_seen,
-                [rule.compiled for rule in self.rules],
-                fit_intercept=self.fit_intercept,
-                average=self.average,
-            )
-            self._engine = a, engine
+            # The core takes the arrays in the order of `Arrays`, and the table as rows of 8-byte words.
+            arrays = self.arrays._replace(table=self.table.view(np.int64).reshape(len(self.table), -1))
+            rules = [rule.compiled for rule in self.rules]
+            engine = core.Engine(*arrays, rules, fit_intercept=self.fit_intercept, average=self.average)
+            self._engine = self.arrays, engine
         return self._engine[1]
 
     # What they are
@@ -329,10 +319,7 @@ class Heads:
             table[name] = values
         self.rules = (self.rule,) * len(table)
         self.arrays = Arrays(
-            v=moved(old.v),
-            bias=moved(old.bias),
-            total=moved(old.total),
-            total_bias=moved(old.total_bias),
+            **{name: moved(getattr(old, name)) for name in WEIGHTS},
             table=table,
             state=state,
             params=np.tile(old.params[0], (len(table), 1)),
@@ -350,12 +337,6 @@ class Heads:
         """A number a column, from a number a head."""
         return np.repeat(scalars, self.table["stop"] - self.table["first"])
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """The last hypotheses, w of shape (columns, features), and their constant weights."""
-        scale, n = self.by_column(self.table["scale"]), self.n_columns
-        v, bias = self.arrays.v[:, :n], self.arrays.bias[:n]
-        return self._typed((v * scale).T), self._typed(bias * scale)
-
     def averaged_weights(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean of the hypotheses after each example, and their constant weights."""
         rounds, n, a = self.by_column(self.rounds), self.n_columns, self.arrays
@@ -365,8 +346,12 @@ class Heads:
         return self._typed(w.T), self._typed(bias)
 
     def hypotheses(self) -> tuple[np.ndarray, np.ndarray]:
-        """The hypotheses that predict: the averaged ones, or the last."""
-        return self.averaged_weights() if self.average else self.weights()
+        """The averaged or last hypotheses, w of shape (columns, features), and their constant weights."""
+        if self.average:
+            return self.averaged_weights()
+        scale, n = self.by_column(self.table["scale"]), self.n_columns
+        v, bias = self.arrays.v[:, :n], self.arrays.bias[:n]
+        return self._typed((v * scale).T), self._typed(bias * scale)
 
     def _typed(self, values: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(values, dtype=self.dtype)

@@ -196,8 +196,9 @@ class _Member:
 
 @dataclass
 class _Mean:
-    """A weighted mean of points."""
+    """A weighted mean of the points of some hypotheses."""
 
+    members: Sequence[_Member]
     weights: np.ndarray
     columns: list[np.ndarray]
     """The mean, one array for each column of the merged head."""
@@ -205,18 +206,10 @@ class _Mean:
     slack: float
     """A bound on the rounding error."""
 
-
-@dataclass
-class _MergedPoint:
-    """The point that a merged head starts from."""
-
-    mean: _Mean
-    length: float
-    """The mean of the norms of the hypotheses."""
-    smallest: float
-    """No norm below this one is claimed."""
-    bounds: tuple[float, float]
-    """ell of the certified merge and of the plain mean."""
+    @property
+    def length(self) -> float:
+        """The mean of the norms of the hypotheses."""
+        return float(self.weights @ np.array([member.norm for member in self.members]))
 
 
 def _merge_head(heads: Heads, h: int, parts: Sequence[_Part], how: str) -> tuple[float, float]:
@@ -233,23 +226,19 @@ def _merge_head(heads: Heads, h: int, parts: Sequence[_Part], how: str) -> tuple
     head["since"] = head["seen"] - sum(row["seen"] - max(row["since"], 0) for row in rows)
 
     bounds = 0.0, 0.0
-    started = [member for member in members if member.coef_sum > 0.0]
-    if started:
-        point = _merged_point(heads, head, started, how)
-        _start_from(heads, h, point, started)
-        bounds = point.bounds
-    if heads.average:
-        averaged = [replace(member, averaged=True) for member in members]
-        averaged = [member for member in averaged if member.coef_sum > 0.0]
-        if averaged:
-            point = _merged_point(heads, head, averaged, how)
-            _set_average(heads, h, point)
-            bounds = point.bounds
+    for averaged in (False, True) if heads.average else (False,):
+        points = [replace(member, averaged=averaged) for member in members]
+        started = [point for point in points if point.coef_sum > 0.0]
+        if started:
+            mean, bounds = _merged_point(heads, head, started, how)
+            (_set_average if averaged else _start_from)(heads, h, mean)
     return bounds
 
 
-def _merged_point(heads: Heads, head: np.void, members: Sequence[_Member], how: str) -> _MergedPoint:
-    """Merge the points of some hypotheses."""
+def _merged_point(
+    heads: Heads, head: np.void, members: Sequence[_Member], how: str
+) -> tuple[_Mean, tuple[float, float]]:
+    """Merge the points of some hypotheses; return the merged point, and ell of both ways of merging."""
     eps, positions = LIMITS[heads.dtype].eps, range(head["stop"] - head["first"])
     slacks = np.array([member.slack for member in members])
 
@@ -259,7 +248,7 @@ def _merged_point(heads: Heads, head: np.void, members: Sequence[_Member], how: 
     def mean_of(tau: np.ndarray) -> _Mean:
         columns = [_products("k,kj->j", tau, points(position)) for position in positions]
         norm = float(np.sqrt(sum(_products("j,j->", column, column) for column in columns)))
-        return _Mean(tau, columns, norm, float(tau @ slacks))
+        return _Mean(members, tau, columns, norm, float(tau @ slacks))
 
     gram = np.zeros((len(members), len(members)))
     for position in positions:
@@ -278,10 +267,9 @@ def _merged_point(heads: Heads, head: np.void, members: Sequence[_Member], how: 
     chosen = certified if how == "certified" else mean
     if chosen.norm <= max(eps, SMALLEST_NORM) * norms.min():
         raise _not_separable()
-    length = float(chosen.weights @ np.array([member.norm for member in members]))
-    smallest = eps * head["radius"]
-    bounds = [ell(1.0, max(one.norm + one.slack, smallest)) for one in (certified, mean)]
-    return _MergedPoint(chosen, length, smallest, (bounds[0], bounds[1]))
+    smallest = eps * head["radius"]  # no norm below this one is claimed
+    certified_bound, mean_bound = (ell(1.0, max(one.norm + one.slack, smallest)) for one in (certified, mean))
+    return chosen, (certified_bound, mean_bound)
 
 
 def _products(subscripts: str, *arrays: np.ndarray) -> Any:
@@ -296,34 +284,34 @@ def _not_separable() -> ValueError:
     )
 
 
-def _start_from(heads: Heads, h: int, point: _MergedPoint, members: Sequence[_Member]) -> None:
+def _start_from(heads: Heads, h: int, mean: _Mean) -> None:
     """Set the last hypothesis of head h, and the state that the rule goes on with."""
-    mean, rule, head, arrays = point.mean, heads.rule, heads.table[h], heads.arrays
+    rule, head, arrays, eps = heads.rule, heads.table[h], heads.arrays, LIMITS[heads.dtype].eps
     for column, weights in zip(range(head["first"], head["stop"]), mean.columns, strict=True):
         arrays.v[:, column], arrays.bias[column] = weights[:-1] / mean.norm, weights[-1] / mean.norm
-    length = point.length if rule.restart_norm is None else rule.restart_norm(1.0 / mean.norm)
+    length = mean.length if rule.restart_norm is None else rule.restart_norm(1.0 / mean.norm)
     if rule.scale_free:
         length = min(max(length, SHORTEST_W), LONGEST_W)
     norm_v = float(heads.norm_v[h])
     head["scale"] = length / norm_v
     head["sq_v"] = head["peak_sq_v"] = norm_v * norm_v
     head["coef_v"] = norm_v / mean.norm
-    head["slack_v"] = norm_v * (mean.slack / mean.norm + 2.0 * LIMITS[heads.dtype].eps)
+    head["slack_v"] = norm_v * (mean.slack / mean.norm + 2.0 * eps)
     head["start_sq_w"] = length * length if rule.scale_free else 0.0
     head["highest"] = heads.n_features - 1
     head["logged"] = LOG_OVERFLOWED
-    bound = min(ell(head["coef_v"], norm_v + head["slack_v"]), ell(1.0, point.smallest))
+    bound = min(ell(head["coef_v"], norm_v + head["slack_v"]), ell(1.0, eps * head["radius"]))
     head["claim_v"] = bound * norm_v
     head["best_bound"] = max(head["best_bound"], bound)
-    states = np.stack([member.part.model.heads.arrays.state[member.head] for member in members])
+    states = np.stack([member.part.model.heads.arrays.state[member.head] for member in mean.members])
     state = rule.restart(length * length, length / mean.norm, tuple((mean.weights @ states)[:-1]))
     arrays.state[h, : len(state)] = state
 
 
-def _set_average(heads: Heads, h: int, point: _MergedPoint) -> None:
+def _set_average(heads: Heads, h: int, mean: _Mean) -> None:
     """Set the averaged hypothesis of head h, as a sum over all rounds."""
-    mean, head, arrays = point.mean, heads.table[h], heads.arrays
-    factor = head["learnt"] * point.length / mean.norm
+    head, arrays = heads.table[h], heads.arrays
+    factor = head["learnt"] * mean.length / mean.norm
     for column, weights in zip(range(head["first"], head["stop"]), mean.columns, strict=True):
         arrays.total[:, column], arrays.total_bias[column] = weights[:-1] * factor, weights[-1] * factor
     head["sum_coef"] = factor

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.certificate import Certificate, Merge
+from maxcosine.certificate import Certificate, Merge, certificate_of
+from maxcosine.core import FeatureIndex
 from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
 from maxcosine.heads import Heads, joint, norms, one_vs_rest
 from maxcosine.labels import LabelEncoder
-from maxcosine.proofs import certificate_of
 from maxcosine.rows import csr_array
 from maxcosine.rules.rule import Rule
 
@@ -58,21 +58,13 @@ class Model:
         features: Features,
         dtype: np.dtype,
         *,
-        fit_intercept: bool,
-        average: bool,
         multiclass: str = "ovr",
         closed: bool = True,
+        **settings: bool,
     ) -> Model:
-        """A model that has seen nothing."""
-        heads = Heads.create(
-            rule,
-            params,
-            _layout(len(classes), multiclass),
-            features.n_slots,
-            dtype,
-            fit_intercept=fit_intercept,
-            average=average,
-        )
+        """A model that has seen nothing; `settings` are the fit_intercept and average of its heads."""
+        table = _layout(len(classes), multiclass)
+        heads = Heads.create(rule, params, table, features.n_slots, dtype, **settings)
         return cls(classes, heads, features, closed)
 
     @property
@@ -215,10 +207,9 @@ class Model:
             if scores.ndim == 1:
                 scores = np.column_stack([-scores / 2.0, scores / 2.0])
             rows = np.arange(len(codes))
-            own = scores[rows, codes].copy()
             others = scores.copy()
             others[rows, codes] = -np.inf
-            margins = (own - others.max(axis=1))[None]
+            margins = (scores[rows, codes] - others.max(axis=1))[None]
         else:
             signs = np.where(codes == self.heads.table["positive"][:, None], 1.0, -1.0)
             margins = signs * np.atleast_2d(scores.T)
@@ -289,7 +280,7 @@ class Model:
             used |= heads.arrays.total.any(axis=1)
         columns = np.flatnonzero(used)
         heads.select(columns, len(columns))
-        features.make_sparse(columns)
+        features.index = FeatureIndex("ids", columns)
         self.changed()
 
     def densify(self) -> None:

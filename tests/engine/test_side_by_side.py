@@ -45,7 +45,7 @@ def test_every_rule_learns_beside_all_others_as_it_would_alone(average, dtype):
         own["logged"] = together.table[h]["logged"]  # beside a rule that restarts, all are logged
         assert together.rules[h] is part.rule
         assert together.table[h] == own
-        assert np.array_equal(together.weights()[0][h], part.weights()[0][0])
+        assert np.array_equal(together.last().hypotheses()[0][h], part.last().hypotheses()[0][0])
         assert np.array_equal(scores[:, h], score(part, X)[:, 0])
         assert together.proven().bound[h] == part.proven().bound[0]
         if average:
@@ -62,7 +62,7 @@ def test_heads_that_have_learnt_go_on_side_by_side():
     learn(together, X[100:], codes[100:])
     for h, part in enumerate(parts):
         learn(part, X[100:], codes[100:])
-        assert np.array_equal(together.weights()[0][h], part.weights()[0][0])
+        assert np.array_equal(together.last().hypotheses()[0][h], part.last().hypotheses()[0][0])
         assert together.table[h]["mistakes"] == part.table[0]["mistakes"]
 
 

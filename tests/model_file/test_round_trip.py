@@ -259,7 +259,7 @@ def test_other_programs_can_read_the_file(tmp_path):
         w = file.get_tensor("v") * file.get_tensor("head.scale")
     names = [letters[a:b].tobytes().decode() for a, b in itertools.pairwise(starts)]
     assert names == learner.features_.tolist()
-    assert np.array_equal(w, learner.model_.heads.weights()[0].T[: len(names)])
+    assert np.array_equal(w, learner.model_.heads.last().hypotheses()[0].T[: len(names)])
     assert (described["format"], described["written_by"]) == (1, f"maxcosine {maxcosine.__version__}")
 
 
