@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import sys
 from importlib import import_module
-from inspect import cleandoc
 from typing import Annotated, NoReturn
 
 import typer
@@ -16,12 +15,6 @@ import typer
 from maxcosine import __version__
 
 COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce")
-
-
-def _unwrapped(docstring: str) -> str:
-    """Join the lines of each paragraph, for terminals of any width; after \\b, lines are kept."""
-    paragraphs = cleandoc(docstring).split("\n\n")
-    return "\n\n".join(p if p.startswith("\b") else " ".join(p.split("\n")) for p in paragraphs)
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,10 +45,9 @@ def app(*names: str) -> typer.Typer:
     made.callback()(_options)
     for name in names or COMMANDS:
         module = import_module(f"maxcosine.cli.{name}")
-        command = getattr(module, name)
         # The first line of the module describes the command briefly.
         in_short = (module.__doc__ or "").partition(": ")[2]
-        made.command(help=_unwrapped(command.__doc__ or ""), short_help=in_short[:1].upper() + in_short[1:])(command)
+        made.command(short_help=in_short[:1].upper() + in_short[1:])(getattr(module, name))
     return made
 
 

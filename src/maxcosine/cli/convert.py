@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from maxcosine.cli.options import BadLines, Data, Examples, Json, Reading, check_outputs, flatten_options
-
-if TYPE_CHECKING:
-    from maxcosine.data import Stream
 
 
 @flatten_options
@@ -53,21 +50,22 @@ def convert(
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         stream = Stream(data, options, bad_lines=kept)
         line = stack.enter_context(ProgressLine())
-        n_examples = write_cache(stream, output, lambda n: line.update(lambda: _progress(n, stream)))
+        size = stream.inputs.total_bytes
+
+        def show_progress(n: int) -> None:
+            share = f", {stream.inputs.read_bytes / size:.0%}" if size else ""
+            line.update(lambda: f"{n:,} examples{share}")
+
+        n_examples = write_cache(stream, output, show_progress)
     outcome: dict[str, Any] = {
         "output": str(output),
         "examples": n_examples,
         "labels": len(stream.labels),
         **stream.options.feature_options,
-        "bytes_read": stream.inputs.total_bytes,
+        "bytes_read": size,
         "bytes_written": output.stat().st_size,
         "bad_lines": stream.n_bad,
         "first_bad_lines": stream.bad.messages,
         "seconds": time.perf_counter() - started,
     }
     print_outcome(outcome, show_conversion, json=json)
-
-
-def _progress(n_examples: int, stream: Stream) -> str:
-    total = stream.inputs.total_bytes
-    return f"{n_examples:,} examples" + (f", {stream.inputs.read_bytes / total:.0%}" if total else "")

@@ -36,34 +36,26 @@ BEST_RULES = 4
 
 
 @cache
-def console(*, stderr: bool = False) -> Console:
+def console() -> Console:
     """Return the console that Rich prints to."""
     from rich.console import Console
 
-    made = Console(stderr=stderr)
+    made = Console()
     if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = WIDE
     return made
 
 
-def on_terminal() -> bool:
-    """Return whether standard error is a terminal whose lines can be overwritten."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def tell(text: str, style: str = "") -> None:
-    """Print a line of progress."""
-    if style and on_terminal():
-        console(stderr=True).print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-    else:
-        typer.echo(text, err=True)
+def tell(text: str, **style: Any) -> None:
+    """Print a line of progress; a style is for terminals only."""
+    typer.secho(text, err=True, **style)
 
 
 class ProgressLine:
     """The line of progress, shown while a `with` statement runs."""
 
     def __init__(self) -> None:
-        self._live = on_terminal()
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._shown = time.monotonic()
 
     def __enter__(self) -> Self:

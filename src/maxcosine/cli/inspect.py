@@ -33,6 +33,7 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
     from maxcosine.training import json_value
 
     model = loaded.model
+    labels = [label_text(label) for label in model.classes.tolist()]
     heads, features, certificate = model.heads, model.features, model.certificate()
     return {
         "rule": model.rule.name,
@@ -41,7 +42,7 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
         "intercept": heads.fit_intercept,
         "multiclass": model.multiclass,
         "weights": str(heads.dtype),
-        "classes": [label_text(label) for label in model.classes.tolist()],
+        "classes": labels,
         "features": {
             "kind": "exact" if features.keyed else "hashed" if features.bits else "columns",
             "count": features.n_features,
@@ -52,19 +53,16 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
             for name in ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")
         },
         "trained": loaded.provenance,
-        "heaviest": heaviest(model, top),
+        "heaviest": heaviest(model, labels, top),
     }
 
 
-def heaviest(model: Any, top: int) -> dict[str, list[tuple[str, float]]]:
+def heaviest(model: Any, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:
     """Return the features of largest weight for each score; two classes have one score."""
     import numpy as np
     import scipy.sparse
 
-    from maxcosine.labels import label_text
-
     w, _ = model.hypothesis()
-    labels = [label_text(label) for label in model.classes.tolist()]
     titles = [labels[-1]] if model.one_score else labels
     kept = model.features.kept_names or {}
     keys = model.features.keys() if model.features.keyed else None

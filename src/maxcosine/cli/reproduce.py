@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import runpy
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,7 +133,8 @@ def _load(name: Name | None, folder: Path | None) -> Dataset:
         except datasets.Unavailable as error:
             tell(
                 f"NOTICE: MNIST is not available: scikit-learn's small digits are used instead. {error}",
-                style="bold yellow",
+                bold=True,
+                fg="yellow",
             )
             return datasets.load("digits")
 
@@ -158,14 +160,10 @@ def _own_rule(where: str) -> Rule:
     path, _, name = where.rpartition(":")
     if not Path(path).is_file():
         raise FileNotFoundError(f"--rules {where}: there is no file {path}; write FILE.py:NAME")
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"--rules {where}: {path} is no Python file; its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    rule = getattr(module, name, None)
+    found = runpy.run_path(path)
+    rule = found.get(name)
     if not isinstance(rule, Rule):
-        own = [key for key, value in vars(module).items() if isinstance(value, Rule)]
+        own = [key for key, value in found.items() if isinstance(value, Rule)]
         raise ValueError(f"--rules {where}: {path} has no rule {name!r}; its rules are: {', '.join(own) or 'none'}")
     return rule
 

@@ -60,7 +60,7 @@ def _show_pairs(rows: dict[str, str | None]) -> None:
 def show_outcome(outcome: dict[str, Any]) -> None:
     """Print the outcome of a training."""
     classes, speed = outcome["classes"], outcome["megabytes_per_second"]
-    ceilings = outcome["margin_ceiling"] if isinstance(outcome["margin_ceiling"], list) else [outcome["margin_ceiling"]]
+    ceilings = np.ravel(outcome["margin_ceiling"]).tolist()
     _show_pairs(
         {
             "examples": f"{outcome['examples']:,}",

@@ -146,11 +146,11 @@ def _finish(
 ) -> None:
     """Test the model on more data, if there are any, and print the outcome."""
     from maxcosine.cli.tables import print_outcome, show_outcome
-    from maxcosine.training import count_mistakes
+    from maxcosine.training import evaluate
 
     if test is not None:
-        mistakes, n, n_bad = count_mistakes(model, stream, [test], threads)
-        outcome |= {"test_examples": n, "test_error": mistakes / n if n else None, "test_bad_lines": n_bad}
+        found = evaluate(model, stream.like([test], threads=threads, purpose="evaluate"))
+        outcome |= {f"test_{name}": found[name] for name in ("examples", "error", "bad_lines")}
     print_outcome(outcome, show_outcome, json=json)
 
 

@@ -1,7 +1,7 @@
 """Learning from streams: passes, checkpoints, evaluation and comparison."""
 
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, clear_partial_files
-from maxcosine.training.evaluation import count_mistakes, evaluate, open_for_model, read_options_of, score
+from maxcosine.training.evaluation import evaluate, open_for_model, read_options_of, score
 from maxcosine.training.learner import Settings, StreamLearner
 from maxcosine.training.outcome import Status, json_value, outcome, provenance
 from maxcosine.training.training import Training
@@ -14,7 +14,6 @@ __all__ = [
     "StreamLearner",
     "Training",
     "clear_partial_files",
-    "count_mistakes",
     "evaluate",
     "json_value",
     "open_for_model",

@@ -25,15 +25,6 @@ def score(model: Model, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np
     return scores, model.predicted_codes(scores), codes
 
 
-def count_mistakes(model: Model, like: Stream, inputs: Sequence[str], threads: int | None) -> tuple[int, int, int]:
-    """Count mistakes, examples and bad lines of files that are read as another stream is."""
-    stream, mistakes = like.like(inputs, threads=threads, purpose="evaluate"), 0
-    for batch in stream.batches():
-        _, predicted, codes = score(model, stream, batch)
-        mistakes += int(np.count_nonzero(predicted != codes))
-    return mistakes, stream.n_examples, stream.n_bad
-
-
 def open_for_model(
     model: Model,
     provenance: dict[str, Any] | None,
@@ -79,7 +70,7 @@ def evaluate(model: Model, stream: Stream) -> dict[str, Any]:
     n, right = int(confusion.sum()), np.diag(confusion[: len(known)])
     return {
         "examples": n,
-        "error": 1.0 - int(right.sum()) / n if n else None,
+        "error": _share(n - right.sum(), n),
         "auc": None if ranking is None else ranking.auc(),
         "classes": list(counts),
         "confusion": confusion.tolist(),

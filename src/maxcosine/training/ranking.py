@@ -18,36 +18,31 @@ class Ranking:
     """
 
     def __init__(self) -> None:
-        self._scores: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        self._scores: list[np.ndarray] = []
+        self._positive: list[np.ndarray] = []
         self._n_scores = 0
-        self._counts: np.ndarray | None = None
+        self._counts: np.ndarray | None = None  # of negative and positive scores in each bin
 
     def add(self, scores: np.ndarray, positive: np.ndarray) -> None:
         """Add examples, and which of them are positive."""
-        for kept, is_positive in zip(self._scores, (False, True), strict=True):
-            kept.append(scores[positive == is_positive].astype(np.float64))
+        self._scores.append(scores.astype(np.float64))
+        self._positive.append(positive.astype(np.int64))
         self._n_scores += len(scores)
         if self._counts is None and self._n_scores > MAX_SCORES:
             self._counts = np.zeros((2, _BINS), np.int64)
-        if self._counts is not None:
-            for counts, kept in zip(self._counts, self._scores, strict=True):
-                while kept:
-                    np.add.at(counts, _bins(kept.pop()), 1)
+        while self._counts is not None and self._scores:
+            np.add.at(self._counts, (self._positive.pop(), _bins(self._scores.pop())), 1)
 
     def auc(self) -> float | None:
         """Return the chance that a positive score is above a negative one; ties count half."""
-        if self._counts is not None:
-            return self._auc_of_counts(*self._counts)
-        if not self._n_scores:
-            return None
-        negative, positive = (np.concatenate(kept) for kept in self._scores)
-        negative.sort()
-        first = np.searchsorted(negative, positive)
-        ties = np.searchsorted(negative, positive, side="right") - first
-        pairs = len(negative) * len(positive)
-        return (int(first.sum()) + int(ties.sum()) / 2) / pairs if pairs else None
-
-    def _auc_of_counts(self, negatives: np.ndarray, positives: np.ndarray) -> float | None:
+        counts = self._counts
+        if counts is None:
+            if not self._n_scores:
+                return None
+            values, bins = np.unique(np.concatenate(self._scores), return_inverse=True)
+            counts = np.zeros((2, len(values)), np.int64)
+            np.add.at(counts, (np.concatenate(self._positive), bins), 1)
+        negatives, positives = counts
         below = np.cumsum(negatives) - negatives / 2.0
         pairs = int(negatives.sum()) * int(positives.sum())
         return float((positives * below).sum()) / pairs if pairs else None
