@@ -24,12 +24,7 @@ def describe(model: Model) -> dict[str, Any]:
     """Return the JSON that describes a model."""
     rule, features, heads, merge = model.rule, model.features, model.heads, model.merge
     return {
-        "rule": {
-            "name": rule.name,
-            "own": not rule.builtin,
-            "params": list(rule.params),
-            "state": list(rule.state),
-        },
+        "rule": {"name": rule.name, "own": not rule.builtin, "params": list(rule.params), "state": list(rule.state)},
         "multiclass": model.multiclass,
         "average": bool(heads.average),
         "fit_intercept": bool(heads.fit_intercept),
@@ -110,8 +105,7 @@ def _text_tensors(name: str, texts: Sequence[str]) -> dict[str, np.ndarray]:
         parts = [text.encode() for text in texts]
     except UnicodeEncodeError as error:
         raise ValueError(f"{error.object!r} among the {name} is not valid Unicode; rename it") from None
-    starts = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=starts[1:])
+    starts = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return {f"{name}.letters": np.frombuffer(b"".join(parts), np.uint8), f"{name}.starts": starts}
 
 

@@ -136,13 +136,7 @@ alma = _builtin(
     """,
     state={"updates": 0.0},
     params={
-        "alpha": Param(
-            0.9,
-            "how far from the maximal margin: 1 - alpha of it is aimed at",
-            low=1e-6,
-            high=1.0,
-            closed="both",
-        ),
+        "alpha": Param(0.9, "how far from the maximal margin: 1 - alpha of it is aimed at", 1e-6, 1.0, closed="both"),
         "B": Param.factor(lambda chosen: math.sqrt(8.0) / chosen["alpha"], "scale of the margin asked for"),
         "C": Param.factor(math.sqrt(2.0), "scale of the step"),
     },

@@ -27,15 +27,12 @@ def compile_rule(rule: Rule) -> core.RuleFunction:
             SlowRuleWarning,
             stacklevel=3,
         )
-        return _python_rule(rule)
+
+        def step(margin: float, sq_w: float, sq_x: float, coef_sum: float, state: Any, params: Any) -> Any:
+            return rule.function(margin, sq_w, sq_x, coef_sum, state, rule.Params(*params))
+
+        return core.python_rule(step, len(rule.state), len(rule.params))
     return _numba_rule(rule)
-
-
-def _python_rule(rule: Rule) -> core.RuleFunction:
-    def step(margin: float, sq_w: float, sq_x: float, coef_sum: float, state: Any, params: Any) -> Any:
-        return rule.function(margin, sq_w, sq_x, coef_sum, state, rule.Params(*params))
-
-    return core.python_rule(step, len(rule.state), len(rule.params))
 
 
 def _numba_rule(rule: Rule) -> core.RuleFunction:
@@ -69,14 +66,7 @@ def _adapter(rule: Rule, step: Any, njit: Any) -> Callable[..., None]:
     write_state = _writer(len(rule.state), njit)
 
     def adapter(
-        margin: float,
-        sq_w: float,
-        sq_x: float,
-        coef_sum: float,
-        state: Any,
-        params: Any,
-        move: Any,
-        context: Any,
+        margin: float, sq_w: float, sq_x: float, coef_sum: float, state: Any, params: Any, move: Any, context: Any
     ) -> None:
         keep, add, after = step(margin, sq_w, sq_x, coef_sum, read_state(state), Params(*read_params(params)))
         # No NaN may enter a model by way of the state: without a move, the engine refuses the step.

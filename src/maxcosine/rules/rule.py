@@ -136,16 +136,8 @@ class Rule:
         # A rule is documented, and found by pickle, as its function is.
         vars(self).update(__doc__=self.function.__doc__, __module__=self.function.__module__)
 
-    def __call__(
-        self,
-        margin: float,
-        sq_w: float,
-        sq_x: float,
-        coef_sum: float,
-        state: tuple[float, ...],
-        params: tuple[float, ...],
-    ) -> tuple[float, float, tuple[float, ...]]:
-        return self.function(margin, sq_w, sq_x, coef_sum, state, params)
+    def __call__(self, *given: Any) -> tuple[float, float, tuple[float, ...]]:
+        return self.function(*given)
 
     def __repr__(self) -> str:
         return f"<rule {self.name!r}>"
@@ -268,13 +260,7 @@ def rule(
         # Where pickle finds the function now that its name means the rule.
         function.__qualname__ += ".function"
     described = {k: p if isinstance(p, Param) else Param(float(p)) for k, p in (params or {}).items()}
-    return Rule(
-        name=function.__name__,
-        function=function,
-        params=MappingProxyType(described),
-        state=MappingProxyType(dict(state or {})),
-        **traits,
-    )
+    return Rule(function.__name__, function, MappingProxyType(described), MappingProxyType(dict(state or {})), **traits)
 
 
 def _unpickle(traits: dict[str, Any]) -> Rule:
