@@ -1,7 +1,7 @@
 """Training on the workers of a cluster, for ``maxcosine train --on``."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,13 +34,6 @@ class Cluster:
     how: Annotated[How, typer.Option(help="With --on: merge for the largest bound, or to the plain mean.")] = (
         "certified"
     )
-
-
-def refuse_with_cluster(options: Mapping[str, Any]) -> None:
-    """Refuse options that need one order of the data: workers learn shards at the same time."""
-    for name, value in options.items():
-        if value and name != "model":
-            raise ValueError(f"--{name} is for one machine; leave it out, or leave out --on")
 
 
 def train_on(

@@ -15,8 +15,7 @@ from maxcosine.cli.options import BadLines, Data, Examples, Json, Reading, check
 def convert(
     data: Data,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="PATH", help="Parquet if it ends in .parquet, else Arrow."),
+        Path, typer.Option("--output", "-o", metavar="PATH", help="Parquet if it ends in .parquet, else Arrow.")
     ],
     reading: Reading,
     examples: Examples,

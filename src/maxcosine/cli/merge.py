@@ -14,8 +14,7 @@ How = Literal["certified", "mean"]
 
 def merge(
     models: Annotated[
-        list[str],
-        typer.Argument(help="Models that `train` wrote, of one rule: files or patterns.", show_default=False),
+        list[str], typer.Argument(help="Models that `train` wrote, of one rule: files or patterns.", show_default=False)
     ],
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the merged model.")],
     how: Annotated[

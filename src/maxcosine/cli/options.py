@@ -59,8 +59,7 @@ class Examples:
         typer.Option(min=0, max=31, help="Hash features to 2^BITS columns; 0: ids are column numbers. (vw text: 20)"),
     ] = 0
     exact: Annotated[
-        bool,
-        typer.Option("--exact", help="Know features by their id or name, through an index that grows with them."),
+        bool, typer.Option("--exact", help="Know features by their id or name, through an index that grows with them.")
     ] = False
     normalize: Annotated[Literal["none", "l2"], typer.Option(help="l2: scale each example to length 1.")] = "none"
     log1p: Annotated[bool, typer.Option("--log1p", help="Replace each value x by sign(x) log(1 + |x|).")] = False

@@ -18,8 +18,7 @@ def predict(
     reading: Reading,
     scores: Annotated[bool, typer.Option("--scores", help="The scores of all classes, too.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output.")
     ] = None,
     bad_lines: BadLines = None,
 ) -> None:

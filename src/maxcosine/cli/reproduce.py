@@ -48,12 +48,10 @@ def reproduce(
         typer.Option(min=1, help="Runs at a time; all processors by default. The counts do not depend on it."),
     ] = None,
     json: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Results: every single count. (default: maxcosine-DATASET.json)"),
+        Path | None, typer.Option(metavar="PATH", help="Results: every single count. (default: maxcosine-DATASET.json)")
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Report to open in a browser. (default: maxcosine-DATASET.html)"),
+        Path | None, typer.Option(metavar="PATH", help="Report to open in a browser. (default: maxcosine-DATASET.html)")
     ] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write the figures, as SVG and PNG.")] = None,
     resume: Annotated[
@@ -131,11 +129,8 @@ def _load(name: Name | None, folder: Path | None) -> Dataset:
         try:
             return datasets.load("mnist", folder, progress=show)
         except datasets.Unavailable as error:
-            tell(
-                f"NOTICE: MNIST is not available: scikit-learn's small digits are used instead. {error}",
-                bold=True,
-                fg="yellow",
-            )
+            notice = "NOTICE: MNIST is not available: scikit-learn's small digits are used instead."
+            tell(f"{notice} {error}", bold=True, fg="yellow")
             return datasets.load("digits")
 
 

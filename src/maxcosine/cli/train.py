@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from maxcosine.cli.cluster import Cluster, refuse_with_cluster, train_on
+from maxcosine.cli.cluster import Cluster, train_on
 from maxcosine.cli.options import (
     Average,
     BadLines,
@@ -35,8 +35,7 @@ def train(
     examples: Examples,
     cluster: Cluster,
     rule: Annotated[
-        str | None,
-        typer.Option(help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...", show_default="mcp"),
+        str | None, typer.Option(help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...", show_default="mcp")
     ] = None,
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the rule, such as C=0.1.")
@@ -57,13 +56,11 @@ def train(
     predictions: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Write the label predicted for each example before it was learnt (in the first pass).",
+            metavar="FILE", help="Write the label predicted for each example before it was learnt (in the first pass)."
         ),
     ] = None,
     init: Annotated[
-        Path | None,
-        typer.Option(metavar="MODEL", help="Continue from a model; its rule and options stay."),
+        Path | None, typer.Option(metavar="MODEL", help="Continue from a model; its rule and options stay.")
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Save the state there from time to time.")
@@ -111,7 +108,9 @@ def train(
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, [*data, *([test] if test else [])])
     if cluster.on is not None:
-        refuse_with_cluster({**named, "init": init, "keep-names": keep_names})
+        for name, value in {**named, "init": init, "keep-names": keep_names}.items():
+            if value and name != "model":  # workers learn shards at the same time: there is no order of the data
+                raise ValueError(f"--{name} is for one machine; leave it out, or leave out --on")
         learnt, outcome = train_on(cluster, data, model, settings, params, passes, read)
         _finish({"model": str(model), **outcome}, learnt, Stream(data, read), test, reading.threads, json)
         return
