@@ -135,7 +135,7 @@ def test_class_weights(digits):
 
 def test_what_cannot_be_divided_is_an_error(digits, tmp_path):
     for name, message in [
-        ("-", "standard input cannot be divided"),
+        ("-", "only regular files"),
         ("no.svm", "no.svm: "),
         ("/dev/null", "only regular files"),
     ]:

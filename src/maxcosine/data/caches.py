@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,21 +103,10 @@ def _groups(inputs: Inputs, start: Place) -> Generator[tuple[int, CacheFile, Any
 
 
 def write_cache(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> int:
-    """Write all examples of a stream; the file appears when it is complete.
+    """Write all examples of a stream, and return their number; the file appears when it is complete.
 
-    Parameters
-    ----------
-    stream : Stream
-        The examples.
-    path : str or path
-        Where to write them: a Parquet file if the name ends in .parquet, else an Arrow IPC file.
-    progress : callable, optional
-        Called with the number of examples after each block.
-
-    Returns
-    -------
-    int
-        The number of examples.
+    It is a Parquet file if its name ends in .parquet, else an Arrow IPC file. `progress` is called with the
+    number of examples after each block.
     """
     pa = import_pyarrow(path)
     batches = (batch for batch in stream.batches() if len(batch))
@@ -127,7 +117,11 @@ def write_cache(stream: Stream, path: str | os.PathLike[str], progress: Callable
     sizes = {os.path.basename(name): size_of(name) for name in stream.inputs.names}
     header = {"version": VERSION, **stream.options.feature_options, "data": sizes}
     schema = schema_of(pa, batch.kind, stream.options.dtype, weighted).with_metadata({KEY: json.dumps(header)})
-    with files.writing(os.fspath(path)) as file, _writer(pa, path, file, schema) as writer:
+    if os.fspath(path).lower().endswith(".parquet"):
+        open_writer = partial(pa.parquet.ParquetWriter, use_dictionary=["label"])
+    else:
+        open_writer = pa.ipc.new_file
+    with files.writing(os.fspath(path)) as file, open_writer(file, schema) as writer:
         waiting: list[Any] = []
         while batch is not None:
             waiting.append(_record_batch(pa, batch, stream.labels.names, schema))
@@ -139,12 +133,6 @@ def write_cache(stream: Stream, path: str | os.PathLike[str], progress: Callable
                 writer.write_table(table, len(table))
                 waiting = []
     return stream.n_examples
-
-
-def _writer(pa: Any, path: str | os.PathLike[str], file: Any, schema: Any) -> Any:
-    if os.fspath(path).lower().endswith(".parquet"):
-        return pa.parquet.ParquetWriter(file, schema, use_dictionary=["label"])
-    return pa.ipc.new_file(file, schema)
 
 
 def _record_batch(pa: Any, batch: RowBatch, labels: Sequence[str], schema: Any) -> Any:

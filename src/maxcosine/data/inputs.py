@@ -37,7 +37,6 @@ class Place(NamedTuple):
 START = Place()
 
 InputNames = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-"""One name or several."""
 
 
 class Span(NamedTuple):
@@ -70,13 +69,14 @@ class Block:
         return self.text(start, None if newline < 0 else newline - PADDING).removesuffix(b"\r")
 
 
-def expand(names: Sequence[str | os.PathLike[str]]) -> list[str]:
+def expand(names: InputNames) -> list[str]:
     """Return the inputs that names stand for: files, globs, and ``-`` for standard input.
 
     The files of a glob are in the order of their names. A name that exists is a file, never a glob.
     """
     found: list[str] = []
-    for name in [os.fspath(name) for name in names]:
+    given = [names] if isinstance(names, str | os.PathLike) else names
+    for name in [os.fspath(one) for one in given]:
         matches = [name]
         if name != STANDARD_INPUT and not os.path.exists(name):
             matches = sorted(glob.glob(name, recursive=True))
@@ -97,7 +97,7 @@ class Inputs:
     """The inputs of a stream, and how far they have been read."""
 
     def __init__(self, names: InputNames, spans: Sequence[Span] | None = None, block_bytes: int = BLOCK_BYTES) -> None:
-        self.names = expand([names] if isinstance(names, str | os.PathLike) else names)
+        self.names = expand(names)
         self.spans = [Span()] * len(self.names) if spans is None else list(spans)
         if len(self.spans) != len(self.names):
             raise ValueError(f"there are {len(self.spans)} spans for {len(self.names)} inputs")

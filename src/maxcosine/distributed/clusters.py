@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxcosine.data.inputs import InputNames
 from maxcosine.distributed.jobs import Job
-from maxcosine.distributed.text_shards import FileNames, plan
+from maxcosine.distributed.text_shards import plan
 from maxcosine.estimators import OnlineBase
 
 
 def train_files(
-    files: FileNames,
+    files: InputNames,
     estimator: OnlineBase,
     on: str,
     *,

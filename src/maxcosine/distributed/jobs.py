@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from maxcosine import model_file
 from maxcosine.certificate import HOW
-from maxcosine.data import MAX_REPORTED, RowBatch, Stream
+from maxcosine.data import MAX_REPORTED, Stream
 from maxcosine.distributed.text_shards import TextShard
 from maxcosine.estimators import OnlineBase
 from maxcosine.estimators.dicts import learn_dicts
@@ -205,12 +205,7 @@ def run_job(job: Job, shards: Sequence[Any], call_each: Callable[..., list[Any]]
 
 
 def fit(
-    shards: Sequence[Any],
-    estimator: OnlineBase,
-    *,
-    how: str = "certified",
-    rounds: int = 1,
-    fan_in: int = 0,
+    shards: Sequence[Any], estimator: OnlineBase, *, how: str = "certified", rounds: int = 1, fan_in: int = 0
 ) -> OnlineBase:
     """Learn shards one after another in this process, and merge the results.
 
@@ -248,11 +243,7 @@ def fit(
     True
     """
     job = Job(estimator, how, rounds, fan_in)
-    return job.to_estimator(run_job(job, shards, _call_each_here))
-
-
-def _call_each_here(step: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    return [step(*given) for given in arguments]
+    return job.to_estimator(run_job(job, shards, lambda step, arguments: [step(*given) for given in arguments]))
 
 
 def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -> tuple[Model | None, Tally]:
@@ -264,18 +255,13 @@ def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -
     learner = StreamLearner(settings, model)
     mistakes = 0
     for batch in stream.batches():
-        batch = _with_class_weights(batch, stream.labels.names, estimator.class_weight)
+        if estimator.class_weight is not None and len(batch):
+            labels = np.array(stream.labels.names)
+            weights = row_weights(labels[batch.codes], batch.weights, estimator.class_weight, labels)
+            batch = replace(batch, weights=weights)
         predicted = learner.learn(stream, batch)
         mistakes += int(np.count_nonzero(predicted != learner.codes_of(batch)))
-    messages = tuple(stream.bad.messages[:MAX_REPORTED])
-    return learner.model, Tally(stream.n_examples, mistakes, stream.n_bad, messages)
-
-
-def _with_class_weights(batch: RowBatch, names: Sequence[str], class_weight: Any) -> RowBatch:
-    if class_weight is None or not len(batch):
-        return batch
-    labels = np.array(names)
-    return replace(batch, weights=row_weights(labels[batch.codes], batch.weights, class_weight, labels))
+    return learner.model, Tally(stream.n_examples, mistakes, stream.n_bad, tuple(stream.bad.messages))
 
 
 def _learn_chunks(estimator: OnlineBase, model: Model | None, chunks: Iterable[Any]) -> tuple[Model | None, Tally]:

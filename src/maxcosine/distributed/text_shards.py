@@ -8,19 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from maxcosine.data import (
-    STANDARD_INPUT,
-    ReadOptions,
-    Span,
-    Stream,
-    StreamError,
-    expand,
-    is_cache,
-    is_compressed,
-    next_line_start,
-)
-
-FileNames = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+from maxcosine.data import ReadOptions, Span, Stream, StreamError, expand, is_cache, is_compressed, next_line_start
+from maxcosine.data.inputs import InputNames
 
 SHARD_BYTES = 128 << 20
 
@@ -42,7 +31,7 @@ class TextShard:
 
 
 def plan(
-    files: FileNames, *, n_shards: int | None = None, shard_bytes: int = SHARD_BYTES, **options: Any
+    files: InputNames, *, n_shards: int | None = None, shard_bytes: int = SHARD_BYTES, **options: Any
 ) -> list[TextShard]:
     """Divide files into shards of about the same size, at the ends of lines.
 
@@ -73,9 +62,7 @@ def plan(
     >>> [shard.spans[0][1] for shard in maxcosine.distributed.plan(path, n_shards=2)]
     [Span(start=0, stop=13), Span(start=13, stop=27)]
     """
-    names = expand([files] if isinstance(files, str | os.PathLike) else files)
-    if STANDARD_INPUT in names:
-        raise StreamError("standard input cannot be divided into shards; write it to a file")
+    names = expand(files)
     for name in names:
         if not os.path.isfile(name):
             raise StreamError(f"{name}: only regular files can be divided into shards; copy it to one")

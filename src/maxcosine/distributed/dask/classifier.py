@@ -8,7 +8,7 @@ import numpy as np
 from dask import is_dask_collection
 from dask.delayed import delayed
 from distributed import Client
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxcosine.distributed.dask.cluster import PATIENCE, run_with
@@ -132,22 +132,9 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
         self.progress = progress
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DaskOnlineClassifier:
-        """Learn a Dask collection with the current client.
-
-        Parameters
-        ----------
-        X : dask array, dataframe or bag, list of delayed values, or names of files
-            The examples.
-        y, sample_weight : dask array or series, or str, default=None
-            Labels and weights, or the names of their columns, as in `maxcosine.distributed.dask.fit`.
-
-        Returns
-        -------
-        DaskOnlineClassifier
-            This object.
-        """
-        estimator = OnlineClassifier() if self.estimator is None else clone(self.estimator)
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
+        """Learn any source of `maxcosine.distributed.dask.fit` with the current client."""
+        params = self.get_params(deep=False)
+        estimator = params.pop("estimator") or OnlineClassifier()
         self.estimator_ = fit(X, estimator, y=y, sample_weight=sample_weight, **params)
         self.classes_ = self.estimator_.classes_
         return self
@@ -158,33 +145,11 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
         return self.estimator_
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : dask array or dataframe, or any other input of the local classifier
-            The rows.
-
-        Returns
-        -------
-        dask array or series, or ndarray
-            One class per row.
-        """
+        """Predict the class of each row, lazily for a dask array or dataframe."""
         return self._map("predict", X, self.to_local().classes_[:0])
 
     def decision_function(self, X: Any) -> Any:
-        """Compute the scores of each row.
-
-        Parameters
-        ----------
-        X : dask array or dataframe, or any other input of the local classifier
-            The rows.
-
-        Returns
-        -------
-        dask array, series or dataframe, or ndarray
-            One score per row for two classes, otherwise one score per row and class.
-        """
+        """Compute one score per row for two classes, otherwise one per row and class; lazily, as `predict`."""
         n_classes = len(self.to_local().classes_)
         return self._map("decision_function", X, np.empty((0, n_classes) if n_classes > 2 else 0))
 

@@ -15,8 +15,7 @@ from distributed import Client, Future, KilledWorker, LocalCluster, default_clie
 
 from maxcosine.distributed.jobs import Job, PartialModel, run_job
 
-PATIENCE = 30.0
-"""Seconds without any worker after which a job fails."""
+PATIENCE = 30.0  # seconds without any worker after which a job fails
 POLL_SECONDS = 0.25
 
 
@@ -49,11 +48,7 @@ def run_on(on: str, job: Job, shards: Sequence[Any]) -> PartialModel:
 
 
 def run_with(
-    client: Client | None,
-    job: Job,
-    shards: Sequence[Any],
-    patience: float = PATIENCE,
-    progress: bool | None = None,
+    client: Client | None, job: Job, shards: Sequence[Any], patience: float = PATIENCE, progress: bool | None = None
 ) -> PartialModel:
     """Run a job with the workers of a client, or of the current one."""
     try:
@@ -65,8 +60,7 @@ def run_with(
     with _progress_bar(job.rounds * len(shards), progress) as show_progress:
         run = _Run(client, patience, show_progress)
         try:
-            result: PartialModel = run.result(run_job(job, shards, run.call_each))
-            return result
+            return run.result(run_job(job, shards, run.call_each))
         except BaseException:
             run.cancel()
             raise
@@ -113,13 +107,14 @@ class _Run:
             self._learning = []
         return futures
 
-    def result(self, future: Future) -> Any:
+    def result(self, future: Future) -> PartialModel:
         """Wait for the result of a call and fetch it."""
         timeout = self._patience
         while True:
             self._wait(future)
             try:
-                return future.result(timeout=timeout)
+                result: PartialModel = future.result(timeout=timeout)
+                return result
             except TimeoutError:  # its worker was lost meanwhile, or it is large
                 timeout *= 2.0
 
@@ -151,7 +146,7 @@ class _Run:
     def _has_workers(self) -> bool:
         try:
             return self._client.status == "running" and bool(self._client.nthreads())
-        except OSError:  # the scheduler does not answer
+        except (OSError, RuntimeError):  # the scheduler does not answer, or the connection is closed
             return False
 
     def _raise(self, error: Exception) -> None:

@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from maxcosine.data.inputs import InputNames
 from maxcosine.distributed.jobs import NO_EXAMPLES
 from maxcosine.distributed.spark.cluster import PATIENCE, fail_without_executors, session
 from maxcosine.distributed.spark.model import MaxCosineModel, feature_column
 from maxcosine.distributed.spark.params import MaxCosineParams
 from maxcosine.distributed.spark.rounds import fit_rows, fit_shards
-from maxcosine.distributed.text_shards import FileNames, plan
+from maxcosine.distributed.text_shards import plan
 
 
 class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, DefaultParamsReadable):
@@ -133,25 +134,12 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
             columns.append(F.col(self.getOrDefault("weightCol")).cast("double"))
         return dataset.select(*columns)
 
-    def fit_files(self, files: FileNames, spark: SparkSession | None = None, **options: Any) -> MaxCosineModel:
+    def fit_files(self, files: InputNames, spark: SparkSession | None = None, **options: Any) -> MaxCosineModel:
         """Learn text files that the executors read themselves.
 
         The driver and the executors must see the files by the same names. Classes are strings, as in the
-        files.
-
-        Parameters
-        ----------
-        files : str, path or sequence of them
-            Names of files or globs.
-        spark : SparkSession, default=None
-            The session; by default the active one, or a new one.
-        **options : dict
-            `n_shards`, `shard_bytes` and how the files are read, see `maxcosine.distributed.plan`.
-
-        Returns
-        -------
-        MaxCosineModel
-            The model.
+        files. The session is by default the active one, or a new one. The other options are those of
+        `maxcosine.distributed.plan`: `n_shards`, `shard_bytes` and how the files are read.
         """
         job = self._job()
         shards = plan(files, **{"on_bad": "skip" if self._skip_bad() else "error", **options})

@@ -16,8 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-PATIENCE = 300.0
-"""Seconds without any executor after which a job fails."""
+PATIENCE = 300.0  # seconds without any executor after which a job fails
 POLL_SECONDS = 1.0
 
 
@@ -32,18 +31,9 @@ class ExecutorsLost(RuntimeError):
 def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return the active Spark session, or start one.
 
-    Tasks of a new session run in this Python interpreter, unless PYSPARK_PYTHON names another.
-
-    Parameters
-    ----------
-    settings : mapping of str to str, default=None
-        Spark's settings, such as ``{"spark.master": "local[4]"}``. A new session has no web interface, unless
-        ``{"spark.ui.enabled": "true"}`` is given.
-
-    Returns
-    -------
-    pyspark.sql.SparkSession
-        The session.
+    Spark's settings are, for example, ``{"spark.master": "local[4]"}``. Tasks of a new session run in this
+    Python interpreter, unless PYSPARK_PYTHON names another. It has no web interface, unless
+    ``{"spark.ui.enabled": "true"}`` is given.
     """
     settings = dict(settings or {})
     if SparkSession.getActiveSession() is None:

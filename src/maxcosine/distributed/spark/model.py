@@ -11,14 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.ml.classification import ClassificationModel
 from pyspark.ml.linalg import DenseVector, Vector, VectorUDT
-from pyspark.ml.util import (
-    DefaultParamsReader,
-    DefaultParamsWriter,
-    MLReadable,
-    MLReader,
-    MLWritable,
-    MLWriter,
-)
+from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReadable, MLReader, MLWritable, MLWriter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

@@ -45,8 +45,8 @@ def fit_shards(context: SparkContext, shards: Sequence[TextShard], job: Job, pat
     """Learn shards of files, which the executors read themselves."""
     numbered = context.parallelize(list(enumerate(shards)), len(shards))
 
-    def learn(start: Broadcast | None) -> RDD:
-        return numbered.map(lambda item: _result(item[0], lambda: job.learn(item[1], _value(start))))
+    def learn(start: Broadcast) -> RDD:
+        return numbered.map(lambda item: _result(item[0], lambda: job.learn(item[1], start.value)))
 
     return _run(context, job, learn, patience)
 
@@ -54,7 +54,7 @@ def fit_shards(context: SparkContext, shards: Sequence[TextShard], job: Job, pat
 def fit_rows(rows: DataFrame, job: Job, n_features: int, skip_bad: bool, patience: float) -> PartialModel:
     """Learn the partitions of a DataFrame with columns of features, labels and, optionally, weights."""
 
-    def learn(start: Broadcast | None) -> RDD:
+    def learn(start: Broadcast) -> RDD:
         task = partial(_learn_partition, job, n_features, skip_bad, start)
         return rows.mapInArrow(task, RESULT_TYPE).rdd
 
@@ -62,13 +62,13 @@ def fit_rows(rows: DataFrame, job: Job, n_features: int, skip_bad: bool, patienc
 
 
 def _learn_partition(
-    job: Job, n_features: int, skip_bad: bool, start: Broadcast | None, batches: Iterable[pa.RecordBatch]
+    job: Job, n_features: int, skip_bad: bool, start: Broadcast, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     number = TaskContext.get().partitionId()
     rows = RowReader(number, n_features, job.estimator.dtype, skip_bad=skip_bad)
 
     def learn() -> PartialModel:
-        part = job.learn(rows.chunks(batches), _value(start))
+        part = job.learn(rows.chunks(batches), start.value)
         *earlier, tally = part.rounds
         return replace(part, rounds=(*earlier, replace(tally, bad=rows.n_bad, first_bad=rows.first_bad)))
 
@@ -76,22 +76,17 @@ def _learn_partition(
     yield pa.RecordBatch.from_pylist([{"number": number, "model": model, "error": error}], RESULT_SCHEMA)
 
 
-def _run(context: SparkContext, job: Job, learn: Callable[[Broadcast | None], RDD], patience: float) -> PartialModel:
+def _run(context: SparkContext, job: Job, learn: Callable[[Broadcast], RDD], patience: float) -> PartialModel:
     start: PartialModel | None = None
     for _ in range(job.rounds):
-        sent = None if start is None else context.broadcast(start)
+        sent = context.broadcast(start)
         with fail_without_executors(context, patience):
             merged = _merge_tree(job, learn(sent))
         start = job.finish_round(merged, start)
-        if sent is not None:
-            sent.destroy()
+        sent.destroy()
     if start is None or not start.model:
         raise ValueError(NO_EXAMPLES)
     return start
-
-
-def _value(start: Broadcast | None) -> PartialModel | None:
-    return None if start is None else start.value
 
 
 def _merge_tree(job: Job, results: RDD) -> PartialModel:
