@@ -3,15 +3,13 @@
 from maxcosine.data.batch import RowBatch
 from maxcosine.data.cache_file import is_cache
 from maxcosine.data.caches import write_cache
-from maxcosine.data.errors import StreamError
 from maxcosine.data.input_file import STANDARD_INPUT, is_compressed
 from maxcosine.data.inputs import Place, Span, describe_inputs, expand, next_line_start
-from maxcosine.data.options import DEFAULT_BITS, ReadOptions
+from maxcosine.data.options import ReadOptions, StreamError
 from maxcosine.data.parsed import MAX_REPORTED
 from maxcosine.data.stream import Chunk, Stream, open_stream
 
 __all__ = [
-    "DEFAULT_BITS",
     "MAX_REPORTED",
     "STANDARD_INPUT",
     "Chunk",

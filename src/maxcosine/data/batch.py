@@ -116,7 +116,7 @@ class RowBatch:
 
     def _select(self, rows: np.ndarray | slice, features: RowBatch) -> RowBatch:
         """Return the features of some rows with the other properties of these rows."""
-        offsets = self.places.offsets
+        lines, offsets = self.places.lines[rows], self.places.offsets
         return replace(
             features,
             codes=self.codes[rows],
@@ -124,11 +124,7 @@ class RowBatch:
             squares=None if self.squares is None else self.squares[rows],
             n_columns=None,
             skipped=_no_lines(),
-            places=replace(
-                self.places,
-                lines=self.places.lines[rows],
-                offsets=None if offsets is None else offsets[rows],
-            ),
+            places=replace(self.places, lines=lines, offsets=None if offsets is None else offsets[rows]),
         )
 
 

@@ -25,8 +25,7 @@ import numpy as np
 
 from maxcosine.core import canonicalize, rows_are_canonical, square_norms
 from maxcosine.data.batch import Names, RowBatch, RowPlaces
-from maxcosine.data.errors import StreamError
-from maxcosine.data.options import ReadOptions
+from maxcosine.data.options import ReadOptions, StreamError
 
 ARROW_MAGIC, PARQUET_MAGIC = b"ARROW1", b"PAR1"
 KEY = b"maxcosine"

@@ -14,10 +14,9 @@ import numpy as np
 from maxcosine import files
 from maxcosine.data.batch import Names, RowBatch
 from maxcosine.data.cache_file import KEY, REWRITE, VERSION, CacheFile, import_pyarrow, is_cache, schema_of
-from maxcosine.data.errors import StreamError
 from maxcosine.data.input_file import STANDARD_INPUT, size_of
 from maxcosine.data.inputs import Inputs, Place
-from maxcosine.data.options import ReadOptions
+from maxcosine.data.options import ReadOptions, StreamError
 from maxcosine.data.parsed import ParsedBlock
 from maxcosine.data.prefetch import prefetch
 

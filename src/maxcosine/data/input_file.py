@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from maxcosine.data.errors import StreamError
+from maxcosine.data.options import StreamError
 
 STANDARD_INPUT = "-"
 CHANGED = "the file has changed since then; start again when it is complete"

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxcosine.core import PADDING
-from maxcosine.data.errors import StreamError
 from maxcosine.data.input_file import STANDARD_INPUT, InputFile, open_binary, size_of, title_of
-from maxcosine.data.options import BLOCK_BYTES, MAX_LINE_BYTES
+from maxcosine.data.options import BLOCK_BYTES, MAX_LINE_BYTES, StreamError
 
 # The first block is small: learning and progress start soon, and it shows how long the lines are.
 FIRST_BLOCK_BYTES = 1 << 18

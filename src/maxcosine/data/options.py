@@ -1,4 +1,4 @@
-"""How data are read: one value that streams, training, commands, shards and converted files share."""
+"""How data are read, one value that streams, training, commands and shards share; the error of every reader."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ MAX_BITS = 31
 DEFAULT_MAX_THREADS = 4  # more threads do not pay by default: one thread learns as fast as four parse
 BLOCK_BYTES = 2 << 20
 MAX_LINE_BYTES = 64 << 20
+
+
+class StreamError(ValueError):
+    """Input that cannot be read; the message gives the place, the fault and a remedy."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 
 from maxcosine.core import FAULT_CODES, FAULT_MESSAGES, square_norms
 from maxcosine.data.batch import RowBatch
-from maxcosine.data.errors import StreamError
-from maxcosine.data.options import ReadOptions
+from maxcosine.data.options import ReadOptions, StreamError
 from maxcosine.heads import LIMITS
 
 NO_LABEL = FAULT_MESSAGES[FAULT_CODES["NO_LABEL"]]

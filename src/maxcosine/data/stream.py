@@ -13,9 +13,8 @@ from maxcosine.core import FeatureIndex
 from maxcosine.data import text
 from maxcosine.data.batch import Names, RowBatch
 from maxcosine.data.caches import are_caches, read_caches, stored_options
-from maxcosine.data.errors import StreamError
 from maxcosine.data.inputs import START, Block, InputNames, Inputs, Place, Span
-from maxcosine.data.options import ReadOptions
+from maxcosine.data.options import ReadOptions, StreamError
 from maxcosine.data.parsed import BadLine, BadLines, ParsedBlock, StreamLabels, SupportsWrite
 from maxcosine.data.prefetch import prefetch
 from maxcosine.features import map_names
@@ -112,16 +111,15 @@ class Stream:
         A batch without rows is given if it has bad lines: `predict` answers each of them by an empty line.
         """
         self.place, self.n_examples = self.start, 0
-        for parsed in self._parsed():
+        if self.options.format == "cache":
+            blocks = read_caches(self.inputs, self.options, self.start)
+        else:
+            blocks = prefetch(self._blocks(), lambda found: text.parse(*found), self.options.n_threads)
+        for parsed in blocks:
             batch = self._finish(parsed)
             self.n_examples += len(batch)
             if len(batch) or len(batch.skipped):
                 yield batch
-
-    def _parsed(self) -> Iterator[ParsedBlock]:
-        if self.options.format == "cache":
-            return read_caches(self.inputs, self.options, self.start)
-        return prefetch(self._blocks(), lambda found: text.parse(*found), self.options.n_threads)
 
     def _blocks(self) -> Generator[tuple[Block, ReadOptions], None, None]:
         for block in self.inputs.blocks(self.start):

@@ -8,9 +8,8 @@ from typing import Any, cast
 from maxcosine import core
 from maxcosine.data.batch import Names, RowBatch, RowPlaces
 from maxcosine.data.cache_file import ARROW_MAGIC, PARQUET_MAGIC
-from maxcosine.data.errors import StreamError
 from maxcosine.data.inputs import Block
-from maxcosine.data.options import DEFAULT_BITS, MAX_LINE_BYTES, ReadOptions
+from maxcosine.data.options import DEFAULT_BITS, MAX_LINE_BYTES, ReadOptions, StreamError
 from maxcosine.data.parsed import BadLine, ParsedBlock
 
 _TOO_LONG = f"the line is longer than {MAX_LINE_BYTES >> 20} MB; is this text, and do its lines end?"

@@ -72,7 +72,8 @@ def fit(
 class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that learns on the workers of a Dask cluster and predicts Dask collections lazily.
 
-    Each partition is learnt separately, and the models are merged into one that is certified on all examples.
+    Each partition is learnt separately, and the models are merged into one that is certified on all examples
+    (section 8 of the theory).
 
     Parameters
     ----------
@@ -95,10 +96,6 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
         The fitted classifier. It does not depend on Dask.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
-
-    References
-    ----------
-    Section 8 of the theory in the documentation.
 
     Examples
     --------

@@ -23,9 +23,9 @@ from maxcosine.distributed.text_shards import plan
 class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, DefaultParamsReadable):
     """Any rule as an Estimator of Spark ML.
 
-    One task learns each partition, and the models are merged into one that is certified on all rows. The
-    result depends on the partitions, their order and the order of their rows. It does not depend on timing
-    or on the number of executors.
+    One task learns each partition, and the models are merged into one that is certified on all rows (section
+    8 of the theory). The result depends on the partitions, their order and the order of their rows. It does
+    not depend on timing or on the number of executors.
 
     Parameters
     ----------
@@ -62,10 +62,6 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
         skipped and counted. In `transform`, the prediction for a skipped row is null.
     executorTimeout : float, default=300
         Seconds without any executor after which `ExecutorsLost` is raised; 0 waits forever.
-
-    References
-    ----------
-    Section 8 of the theory in the documentation.
 
     Examples
     --------

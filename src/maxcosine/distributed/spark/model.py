@@ -47,10 +47,6 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
     tallies : tuple of Tally
         Examples, mistakes and bad rows of each round.
 
-    References
-    ----------
-    Section 8 of the theory in the documentation.
-
     Examples
     --------
     >>> import tempfile, maxcosine

@@ -11,8 +11,6 @@ from maxcosine.distributed.jobs import Job
 from maxcosine.distributed.spark.cluster import PATIENCE
 from maxcosine.estimators import OnlineClassifier
 
-ON_BAD = ("error", "skip")
-
 
 def _param(name: str, doc: str, convert: Any) -> Any:
     return Param(Params._dummy(), name, doc, convert)
@@ -30,9 +28,7 @@ class MaxCosineParams(HasWeightCol, HasFitIntercept):
     rounds = _param("rounds", "number of passes over the data", TypeConverters.toInt)
     fanIn = _param("fanIn", "number of models per merge; 0: all", TypeConverters.toInt)
     onBad = _param("onBad", "what to do with bad rows: 'error' or 'skip'", TypeConverters.toString)
-    executorTimeout = _param(
-        "executorTimeout", "seconds without executors until a job fails; 0: never", TypeConverters.toFloat
-    )
+    executorTimeout = _param("executorTimeout", "seconds without executors; 0: no limit", TypeConverters.toFloat)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -52,8 +48,8 @@ class MaxCosineParams(HasWeightCol, HasFitIntercept):
     def _skip_bad(self) -> bool:
         """Tell whether bad rows are skipped."""
         on_bad = self.getOrDefault("onBad")
-        if on_bad not in ON_BAD:
-            raise ValueError(f"onBad={on_bad!r}; choose one of {', '.join(ON_BAD)}")
+        if on_bad not in ("error", "skip"):
+            raise ValueError(f"onBad={on_bad!r}; choose one of error, skip")
         return bool(on_bad == "skip")
 
     def _job(self) -> Job:
