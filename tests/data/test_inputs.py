@@ -172,7 +172,7 @@ def test_zeros_after_an_archive_are_ignored(tmp_path):
 def test_zstd_without_its_package_is_an_error_that_names_it(tmp_path, monkeypatch):
     path = tmp_path / "data"
     path.write_bytes(compressed(TEXT, "zstd"))
-    monkeypatch.setattr("maxcosine.data.input_file.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(StreamError, match=r"zstd needs one more package: pip install 'maxcosine\[stream\]'"):
         blocks_of([path])
 

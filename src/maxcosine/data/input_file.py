@@ -9,7 +9,6 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 from maxcosine.data.options import StreamError
@@ -81,9 +80,12 @@ class InputFile:
             return _Decompressed(self._file, _gzip_decompressor, _GZIP_BYTES)
         if not beginning.startswith(_ZSTD):
             return self._file
-        if find_spec("zstandard") is None:
-            raise StreamError(f"{self._title}: zstd needs one more package: pip install 'maxcosine[stream]'")
-        return _Decompressed(self._file, _zstd_decompressor, _ZSTD_BYTES)
+        try:
+            import zstandard
+        except ImportError:
+            message = f"{self._title}: zstd needs one more package: pip install 'maxcosine[stream]'"
+            raise StreamError(message) from None
+        return _Decompressed(self._file, lambda: zstandard.ZstdDecompressor().decompressobj(), _ZSTD_BYTES)
 
     def fill(self, buffer: memoryview) -> tuple[int, bool]:
         """Read until the buffer is full or the input ends; from a pipe, read what has arrived.
@@ -183,9 +185,3 @@ def _gzip_decompressor() -> Any:
     except ImportError:
         return zlib.decompressobj(with_header)
     return isal_zlib.decompressobj(with_header)
-
-
-def _zstd_decompressor() -> Any:
-    import zstandard
-
-    return zstandard.ZstdDecompressor().decompressobj()
