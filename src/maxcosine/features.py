@@ -29,27 +29,18 @@ NO_SLOT = np.iinfo(np.uint32).max
 
 @dataclass(eq=False)
 class Features:
-    """The features of one model.
-
-    Parameters
-    ----------
-    n_columns : int or None
-        The number of columns; None if features are known by key.
-    names : array of str, optional
-        The names of the columns, if X had names.
-    index : FeatureIndex, optional
-        The slots of column numbers, ids or names; without an index, slots are column numbers.
-    bits : int, optional
-        The columns are hashed: there are 2^bits of them.
-    kept_names : dict, optional
-        Names of hashed columns by column number, as far as they are known.
-    """
+    """The features of one model."""
 
     n_columns: int | None
+    """The number of columns; None if features are known by key."""
     names: np.ndarray | None = None
+    """The names of the columns, if X had names."""
     index: FeatureIndex | None = None
+    """The slots of column numbers, ids or names; without an index, slots are column numbers."""
     bits: int | None = None
+    """The columns are hashed: there are 2^bits of them."""
     kept_names: dict[int, str] | None = None
+    """Names of hashed columns by column number, as far as they are known."""
     _column_of_name: dict[str, int] | None = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -120,9 +111,13 @@ class Features:
         """Return the name, id or column number of the feature of each slot."""
         if not self.sparse:
             return self.keys()
-        assert self.index is not None
-        columns = self.index.keys().astype(np.int64)
+        columns = self.slot_columns()
         return columns if self.names is None else self.names[columns]
+
+    def slot_columns(self) -> np.ndarray:
+        """Return the column of each slot of sparse features."""
+        assert self.index is not None
+        return self.index.keys().astype(np.int64)
 
     # Rows
 

@@ -398,14 +398,18 @@ class Heads:
 
 def one_vs_rest(positive: Sequence[int] | range) -> np.ndarray:
     """The table of heads of which head h learns class positive[h] against the rest."""
-    table = _new_table(len(positive))
+    table = np.zeros(len(positive), HEAD)
     table["positive"] = positive
+    table["first"] = np.arange(len(positive))
+    table["stop"] = table["first"] + 1
+    table["scale"] = 1.0
+    table["highest"] = -1
     return table
 
 
 def joint(n_classes: int) -> np.ndarray:
     """The table of one head that learns all classes."""
-    table = _new_table(1)
+    table = one_vs_rest([0])
     table["joint"] = 1
     table["stop"] = n_classes
     return table
@@ -430,15 +434,6 @@ def _sum_of_squares(row: np.ndarray) -> float:
     last[: len(row) - whole] = squares[whole:]
     blocks = squares[:whole].reshape(-1, SUM_BLOCK)
     return math.fsum([*blocks.sum(axis=1).tolist(), float(last.sum())])
-
-
-def _new_table(n_heads: int) -> np.ndarray:
-    table = np.zeros(n_heads, HEAD)
-    table["first"] = np.arange(n_heads)
-    table["stop"] = np.arange(n_heads) + 1
-    table["scale"] = 1.0
-    table["highest"] = -1
-    return table
 
 
 def _new_log(n_heads: int, n_features: int, rules: Iterable[Rule]) -> np.ndarray:

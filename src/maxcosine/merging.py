@@ -28,6 +28,11 @@ COUNTS = ("learnt", "mistakes", "updates")
 # A merged point counts as the origin if it is shorter than the shortest of the points by this factor.
 SMALLEST_NORM = 2.0**-40
 
+NOT_SEPARABLE = (
+    "these models cannot be merged: the origin lies in the hull of their hypotheses, so nothing separates the "
+    "examples of all of them"
+)
+
 # The norm of w that a rule goes on from, if the length of w has no meaning to it.
 SHORTEST_W, LONGEST_W = 1e-6, 1e6
 
@@ -43,21 +48,16 @@ def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[
     if not models:
         raise ValueError("there is nothing to merge: give at least one fitted model")
     _check_compatible(models)
-    mean_weights = _check_weights(weights, len(models))
+    mean_weights = np.ones(len(models)) if weights is None else np.asarray(weights, np.float64)
+    if mean_weights.shape != (len(models),) or not (np.isfinite(mean_weights) & (mean_weights > 0.0)).all():
+        raise ValueError(f"weights must be {len(models)} positive numbers, one for each model; got {weights}")
     first = models[0]
     classes = np.unique(np.concatenate([model.classes for model in models]))
     features, slots = union([model.features for model in models])
-    merged = Model.create(
-        first.rule,
-        tuple(first.heads.arrays.params[0, :-1]),
-        classes,
-        features,
-        first.heads.dtype,
-        fit_intercept=first.heads.fit_intercept,
-        average=first.heads.average,
-        multiclass=first.multiclass,
-        closed=all(model.closed for model in models),
-    )
+    params, dtype = tuple(first.heads.arrays.params[0, :-1]), first.heads.dtype
+    settings = {"fit_intercept": first.heads.fit_intercept, "average": first.heads.average}
+    merged = Model.create(first.rule, params, classes, features, dtype, multiclass=first.multiclass, **settings)
+    merged.closed = all(model.closed for model in models)
     merged.make_room()
     parts = [
         _Part(model, slots[k], model.columns_for(classes), float(mean_weights[k])) for k, model in enumerate(models)
@@ -68,13 +68,6 @@ def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[
     if first.features.sparse:
         merged.sparsify()
     return merged
-
-
-def _check_weights(weights: Sequence[float] | None, n_models: int) -> np.ndarray:
-    checked = np.ones(n_models) if weights is None else np.asarray(weights, np.float64)
-    if checked.shape != (n_models,) or not (np.isfinite(checked) & (checked > 0.0)).all():
-        raise ValueError(f"weights must be {n_models} positive numbers, one for each model; got {weights}")
-    return checked
 
 
 def _check_compatible(models: Sequence[Model]) -> None:
@@ -256,7 +249,7 @@ def _merged_point(
         gram += _products("ij,kj->ik", columns, columns)
     norms = np.sqrt(gram.diagonal())
     if not norms.all():
-        raise _not_separable()
+        raise ValueError(NOT_SEPARABLE)
     certified = mean_of(nearest_point(gram))
     # The rounding error of one model may cost more than the model adds: then the best one stays alone.
     lengths = norms + slacks
@@ -266,7 +259,7 @@ def _merged_point(
     mean = mean_of(weights / weights.sum())
     chosen = certified if how == "certified" else mean
     if chosen.norm <= max(eps, SMALLEST_NORM) * norms.min():
-        raise _not_separable()
+        raise ValueError(NOT_SEPARABLE)
     smallest = eps * head["radius"]  # no norm below this one is claimed
     certified_bound, mean_bound = (ell(1.0, max(one.norm + one.slack, smallest)) for one in (certified, mean))
     return chosen, (certified_bound, mean_bound)
@@ -275,13 +268,6 @@ def _merged_point(
 def _products(subscripts: str, *arrays: np.ndarray) -> Any:
     """Sum products in a fixed order: that of BLAS depends on the number of threads."""
     return np.einsum(subscripts, *arrays, optimize=False)
-
-
-def _not_separable() -> ValueError:
-    return ValueError(
-        "these models cannot be merged: the origin lies in the hull of their hypotheses, so nothing "
-        "separates the examples of all of them"
-    )
 
 
 def _start_from(heads: Heads, h: int, mean: _Mean) -> None:

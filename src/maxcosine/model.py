@@ -22,27 +22,16 @@ MULTICLASS = ("ovr", "joint")
 
 @dataclass(eq=False)
 class Model:
-    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one head.
-
-    Parameters
-    ----------
-    classes : array
-        The classes, sorted.
-    heads : Heads
-        What was learnt.
-    features : Features
-        What the slots of the weights stand for.
-    closed : bool
-        All classes were named: no others may come.
-    merge : Merge, optional
-        How the model was merged from others.
-    """
+    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one head."""
 
     classes: np.ndarray
+    """The classes, sorted."""
     heads: Heads
     features: Features
     closed: bool = True
+    """All classes were named: no others may come."""
     merge: Merge | None = None
+    """How the model was merged from others."""
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What was computed from the heads since they last changed."""
 
@@ -213,8 +202,7 @@ class Model:
         else:
             signs = np.where(codes == self.heads.table["positive"][:, None], 1.0, -1.0)
             margins = signs * np.atleast_2d(scores.T)
-        w, constant = self.heads.hypotheses()
-        lengths = self.heads.by_head(norms(w, constant))
+        lengths = self.heads.by_head(norms(*self.heads.hypotheses()))
         if self.as_points:
             lengths = lengths / self._unit()
         return np.asarray(margins / lengths[:, None])
@@ -250,17 +238,12 @@ class Model:
                 w, constant = (w / unit[:, None]).astype(w.dtype), (constant / unit).astype(w.dtype)
             w.setflags(write=False)
             constant.setflags(write=False)
-            self._cache["hypothesis"] = self._in_columns(w), constant
+            if self.features.sparse:
+                heads, slots = np.nonzero(w)
+                columns, shape = self.features.slot_columns(), (len(w), self.features.n_features)
+                w = csr_array((w[heads, slots], (heads, columns[slots])), shape=shape)
+            self._cache["hypothesis"] = w, constant
         return self._cache["hypothesis"]  # type: ignore[no-any-return]
-
-    def _in_columns(self, w: np.ndarray) -> Any:
-        if not self.features.sparse:
-            return w
-        assert self.features.index is not None
-        columns = self.features.index.keys().astype(np.int64)
-        heads, slots = np.nonzero(w)
-        shape = (len(w), self.features.n_features)
-        return csr_array((w[heads, slots], (heads, columns[slots])), shape=shape)
 
     def certificate(self) -> Certificate:
         """What is proven so far of the hypothesis that predicts."""
@@ -288,9 +271,7 @@ class Model:
         features = self.features
         if not features.sparse:
             return
-        assert features.index is not None
-        columns = features.index.keys().astype(np.int64)
-        slots = np.full(features.n_features, -1)
+        columns, slots = features.slot_columns(), np.full(features.n_features, -1)
         slots[columns] = np.arange(len(columns))
         self.heads.select(slots, features.n_features)
         features.index = None

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from maxcosine.estimators.dicts import DictMethods
 from maxcosine.estimators.documentation import documented
 from maxcosine.estimators.fitted import FittedAttributes, set_model
-from maxcosine.estimators.labels import classes_and_codes, known_codes, refuse_few_classes, warn_if_sorted
+from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
 from maxcosine.estimators.learning import learn_chunk, learn_passes, new_model, unchanged_on_error, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters
 from maxcosine.estimators.validation import check_training_data, rows_to_score
@@ -85,7 +85,6 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             check_parameters(self)
             X, y = check_training_data(self, X, y, dtype=weight_types(self), reset=True)
             classes, codes = classes_and_codes(y)
-            refuse_few_classes(classes)
             weights = row_weights(y, sample_weight, self.class_weight, classes, allow_all_zero=False)
             if not self.shuffle and self.passes == 1:
                 warn_if_sorted(codes, len(classes), stacklevel=2)
@@ -138,10 +137,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         """
         from maxcosine.data import open_stream
 
-        is_name = isinstance(source, str | os.PathLike) or (
-            isinstance(source, list | tuple) and all(isinstance(one, str | os.PathLike) for one in source)
-        )
-        chunks = open_stream(source) if is_name else source
+        sources = source if isinstance(source, list | tuple) else [source]
+        chunks = open_stream(source) if all(isinstance(one, str | os.PathLike) for one in sources) else source
         if not isinstance(chunks, Iterable):
             raise TypeError(
                 f"a stream is the name of a file, several names, or an iterable of chunks (X, y), and not a "
@@ -188,8 +185,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             The classes.
         """
         codes = self.model_.predicted_codes(self.decision_function(X))
-        predicted: np.ndarray = self.classes_[codes]
-        return predicted
+        return self.classes_[codes]  # type: ignore[no-any-return]
 
     def attained_margin(self, X: Any, y: Any) -> Any:
         """Compute the margin that the hypothesis attains on these examples, zero rows skipped.

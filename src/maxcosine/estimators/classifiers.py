@@ -53,10 +53,7 @@ class OnlineClassifier(OnlineBase):
     _: KW_ONLY
     rule_params: Mapping[str, float] | None = None
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        "rule": is_a(str, Rule),
-        "rule_params": is_a(dict, type(None)),
-    }
+    _checks: ClassVar[Mapping[str, Check]] = {"rule": is_a(str, Rule), "rule_params": is_a(dict, type(None))}
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         if isinstance(self.rule, Rule):
@@ -261,10 +258,7 @@ class PAClassifier(NamedClassifier):
     _: KW_ONLY
     C: float = 1.0
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        "variant": one_of("pa", "pa1", "pa2"),
-        **rule_checks("pa1"),
-    }
+    _checks: ClassVar[Mapping[str, Check]] = {"variant": one_of("pa", "pa1", "pa2"), **rule_checks("pa1")}
 
     @property
     def rule_name(self) -> str:  # type: ignore[override]

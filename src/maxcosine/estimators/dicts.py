@@ -24,9 +24,9 @@ from maxcosine.estimators.learning import (
     unchanged_on_error,
 )
 from maxcosine.estimators.parameters import check_parameters, rule_of
-from maxcosine.estimators.validation import column_keys, column_names, is_frame
+from maxcosine.estimators.validation import column_keys, is_frame
 from maxcosine.estimators.weights import check_class_weights, example_weight
-from maxcosine.features import Features, kind_of, plain_dict
+from maxcosine.features import Features, plain_dict
 from maxcosine.model import Model
 from maxcosine.rows import BadRow, SlotRows, check_rows
 
@@ -143,7 +143,7 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool 
     check_consistent_length(X, y)
     if len(y) == 0:
         return None
-    features = Features.by_key(_key_kind(X)) if model is None else model.features
+    features = Features.by_key("names") if model is None else model.features
     dtype = np.dtype(estimator.dtype or np.float64) if model is None else model.heads.dtype
     before = features.index, features.n_slots
 
@@ -186,13 +186,6 @@ def _is_prepared(estimator: Any, model: Model) -> bool:
     settings = tuple(dict(s) if isinstance(s, dict) else s for s in read_settings(estimator.__dict__))
     estimator._prepared_for = model, read_settings, settings
     return True
-
-
-def _key_kind(X: Any) -> str:
-    """Return whether the keys of the first example are "names" or "ids"."""
-    if is_frame(X):
-        return "ids" if column_names(X) is None else "names"
-    return next((kind_of(x) for x in X if x), "names")
 
 
 def _bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow:

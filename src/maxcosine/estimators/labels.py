@@ -16,9 +16,10 @@ class SortedLabelsWarning(UserWarning):
 
 
 def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes and the code of each label."""
+    """Return the sorted classes, at least two, and the code of each label."""
     classes, codes = encode(y)
     _refuse_continuous(classes)
+    _refuse_few_classes(classes)
     return classes, codes
 
 
@@ -72,7 +73,7 @@ def new_classes(y: np.ndarray, named: np.ndarray | None, known: np.ndarray | Non
         if len(labels):
             _refuse_continuous(labels)
     else:
-        refuse_few_classes(named)
+        _refuse_few_classes(named)
         known_codes(y, named)
         missing = [] if known is None else [label for label in known.tolist() if label not in named.tolist()]
         if missing:
@@ -103,7 +104,7 @@ def named_classes(classes: Any) -> np.ndarray:
     return given
 
 
-def refuse_few_classes(classes: np.ndarray) -> None:
+def _refuse_few_classes(classes: np.ndarray) -> None:
     """Refuse fewer than two classes."""
     if len(classes) < 2:
         raise ValueError(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Predictions = tuple[np.ndarray, np.ndarray]
 """What learning returns if `predict` is set: the codes of the rows, and those predicted before they were learnt."""
 
-
 # A progress report comes about once a second, between two blocks of rows.
 BLOCK_ROWS, SECONDS_PER_REPORT = 2**14, 1.0
 

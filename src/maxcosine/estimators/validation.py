@@ -44,9 +44,7 @@ def column_keys(X: Any) -> np.ndarray | None:
     try:
         return np.asarray(labels, np.uint64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            f"the columns are called {labels[:5]}; name them all by strings, or all by whole numbers"
-        ) from None
+        raise ValueError(f"the columns are called {labels[:5]}; name all by strings, or all by whole numbers") from None
 
 
 def check_training_data(estimator: OnlineBase, X: Any, y: Any, *, dtype: Any, reset: bool) -> tuple[Any, np.ndarray]:
@@ -63,14 +61,12 @@ def check_training_data(estimator: OnlineBase, X: Any, y: Any, *, dtype: Any, re
         "ensure_all_finite": False,  # the core checks values when it reads them
     }
     if reset or not (estimator._model.features.keyed or estimator.grow_features):
-        checked: tuple[Any, np.ndarray] = validate_data(estimator, X, y, reset=reset, **checks)
-        return checked
+        return validate_data(estimator, X, y, reset=reset, **checks)  # type: ignore[no-any-return]
     if not estimator._model.features.keyed:
         names = _check_grown_names(estimator, X)
         if names is not None:
             estimator.feature_names_in_ = names
-    checked = check_X_y(X, y, estimator=estimator, **checks)
-    return checked
+    return check_X_y(X, y, estimator=estimator, **checks)  # type: ignore[no-any-return]
 
 
 def _check_grown_names(estimator: OnlineBase, X: Any) -> np.ndarray | None:

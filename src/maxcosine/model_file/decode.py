@@ -28,28 +28,17 @@ def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Ru
     rule = _rule(file, description, rules)
     classes = _classes(file, description)
     features = _features(file, description)
-    average, fit_intercept, closed = (
-        file.get(description, name, bool) for name in ("average", "fit_intercept", "closed")
-    )
+    settings = {name: file.get(description, name, bool) for name in ("average", "fit_intercept", "closed")}
     multiclass = file.choice(description, "multiclass", MULTICLASS)
     joint = multiclass == "joint"
     n_heads = 1 if joint or len(classes) <= 2 else len(classes)
-    weights = _weights(file, features, len(classes) if joint else n_heads, average=average)
+    weights = _weights(file, features, len(classes) if joint else n_heads, average=settings["average"])
     n_rows = len(weights["v"])
     table = _table(file, n_heads, n_rows)
     state = file.take("state", np.float64, (n_heads, len(rule.state)), finite=True)
     class_seen = file.take("came", np.bool_, (len(classes),)).view(np.uint8) != 0  # any byte but 0 is true
-    model = Model.create(
-        rule,
-        _params(file, rule),
-        classes,
-        features,
-        weights["v"].dtype,
-        fit_intercept=fit_intercept,
-        average=average,
-        multiclass=multiclass,
-        closed=closed,
-    )
+    params, dtype = _params(file, rule), weights["v"].dtype
+    model = Model.create(rule, params, classes, features, dtype, multiclass=multiclass, **settings)
     heads = model.heads
     for name in LAYOUT:
         if not np.array_equal(table[name], heads.table[name]):
@@ -67,15 +56,13 @@ def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Ru
 
 
 def _weights(file: TensorFile, features: Features, n_columns: int, *, average: bool) -> dict[str, np.ndarray]:
-    v = file.take("v", finite=True)
+    v = file.take("v", shape=(None, n_columns), finite=True)
     if v.dtype not in (np.float32, np.float64):
         raise file.bad(f"the weights are {v.dtype}, expected float32 or float64")
-    n_rows = len(np.atleast_1d(v))
+    n_rows = len(v)
     # There may be more weights than features in an index: features of a refused chunk are forgotten.
     if n_rows < features.n_slots or (features.index is None and n_rows > features.n_slots):
         raise file.bad(f"there are weights for {n_rows:,} features, but {features.n_slots:,} features")
-    if v.shape != (n_rows, n_columns):
-        raise file.bad(f"the tensor 'v' has the shape {v.shape}, expected {(n_rows, n_columns)}")
     weights = {name: file.take(name, v.dtype, (n_columns,), finite=True) for name in ("bias", "total_bias")}
     if average:
         weights["total"] = file.take("total", v.dtype, v.shape, finite=True)

@@ -204,10 +204,7 @@ class Rule:
         return tuple(self.state.values())
 
     def restart(self, sq_w: float, coef_sum: float, mean_state: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """The state for a hypothesis that a merge has made.
-
-        A rule without `restart_state` continues with the mean of the states, or from the start without one.
-        """
+        """The state for a merged hypothesis: from `restart_state`, or the mean of the states, or that at the start."""
         if self.restart_state is not None:
             return self.restart_state(sq_w, coef_sum)
         return self.initial_state() if mean_state is None else mean_state
