@@ -34,27 +34,12 @@ def learn(
     mapped: bool = False,
     predicted: np.ndarray | None = None,
 ) -> None:
-    """Learn, in place, from rows of the heads' type.
+    """Learn, in place, from the rows of X: an array, a CSR matrix or SlotRows, of the heads' type.
 
-    Rows before a refused one have been learnt. To keep the heads untouched, call `check_rows` first or learn on a
-    copy.
-
-    Parameters
-    ----------
-    heads : Heads
-        What learns.
-    X : array, CSR matrix or SlotRows
-        The rows.
-    codes : array of int64
-        The class of each row.
-    order : array of int64, optional
-        The rows to visit; by default all of them, in their order.
-    weights : array of float64, optional
-        What the step of each row is multiplied by.
-    mapped : bool
-        The columns of X are slots of an index: each once in a row, in any order.
-    predicted : array of int64, optional
-        Receives the class that was predicted of each row before it was learnt.
+    `codes` holds the class of each row, `weights` the factor of its step; `order` lists the rows to visit. `mapped`
+    says that the columns of X are slots of an index, each once in a row and in any order. `predicted` receives the
+    class that was predicted of each row before it was learnt. Rows before a refused one have been learnt: to keep the
+    heads untouched, call `check_rows` first or learn on a copy.
     """
     if isinstance(X, np.ndarray):
         X = np.ascontiguousarray(X)
@@ -103,23 +88,9 @@ def refusal(heads: Heads, fault: int, head: int, values: np.ndarray, row: int) -
 
 
 def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) -> np.ndarray:
-    """Scores of rows of the heads' type, one a column of the weights.
+    """Scores of rows of the heads' type, one a column of the weights; the columns of X are slots within the heads.
 
-    Parameters
-    ----------
-    heads : Heads
-        What predicts.
-    X : array, CSR matrix or SlotRows
-        The rows, whose columns are slots within the heads.
-    as_points : bool
-        Score by w / Lambda, the hypotheses as points of the hull.
-    n_threads : int
-        Threads to use.
-
-    Returns
-    -------
-    array of float64
-        Of shape (rows, columns).
+    `as_points` scores by w / Lambda, the hypotheses as points of the hull.
     """
     engine, n_rows = heads.engine, X.shape[0] if hasattr(X, "shape") else len(X)
     scores = np.empty((n_rows, heads.n_columns))

@@ -2,7 +2,7 @@
 
 To derive a learner, write a lower bound on the cosine as gamma * Phi(x), where x is the step relative to norm(w).
 The maximiser of Phi is the step, and its maximum is the next bound. core/framework.hpp has the same functions for
-the built-in rules; rules of one's own call these, which Numba compiles with them.
+the built-in rules; a user's rules call these, and Numba compiles them together.
 """
 
 from __future__ import annotations

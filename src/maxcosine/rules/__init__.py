@@ -1,4 +1,4 @@
-"""The rules: the built-in ones by name, and the decorator for rules of one's own."""
+"""The rules: the built-in ones by name, and the decorator for a user's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of one's own, compiled by Numba's public `cfunc`; without Numba they are called as Python."""
+"""A user's rules, compiled by Numba's public `cfunc`; without Numba they are called as Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SlowRuleWarning(UserWarning):
-    """A rule of one's own is called as Python, because Numba is not installed."""
+    """A user's rule is called as Python, because Numba is not installed."""
 
 
 def compile_rule(rule: Rule) -> core.RuleFunction:
