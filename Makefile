@@ -95,7 +95,7 @@ docs: $(VENV)/.installed-docs
 	@echo "documentation: docs/_build/html/index.html"
 
 clean:
-	@rm -rf docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf docs/_build docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 	@echo "clean; to start over entirely, remove $(VENV) too"
 
