@@ -39,13 +39,13 @@ template <class T>
 }
 
 // The dot product of a row with the weights of a model that has one column.
-template <class T>
-[[nodiscard]] inline double score_one_column(const std::uint32_t* slots, const T* x, std::size_t n, const T* weights) {
+template <class T, class W>
+[[nodiscard]] inline double score_one_column(const std::uint32_t* slots, const T* x, std::size_t n, const W* weights) {
   const std::size_t in_lanes = n - n % LANES;
   DoubleLanes lanes{};
   double rest = 0;
   for (std::size_t k = 0; k < in_lanes; k += LANES) {
-    const T gathered[LANES] = {weights[slots[k]], weights[slots[k + 1]], weights[slots[k + 2]], weights[slots[k + 3]]};
+    const W gathered[LANES] = {weights[slots[k]], weights[slots[k + 1]], weights[slots[k + 2]], weights[slots[k + 3]]};
     lanes += load_lanes(x + k) * load_lanes(gathered);
   }
   for (std::size_t k = in_lanes; k < n; ++k) rest += double(x[k]) * double(weights[slots[k]]);
@@ -53,14 +53,14 @@ template <class T>
 }
 
 // Dot products of a row with G groups of four neighbouring columns.
-template <std::size_t G, class T>
-inline void score_groups(const std::uint32_t* slots, const T* x, std::size_t n, const T* weights, std::size_t width,
+template <std::size_t G, class T, class W>
+inline void score_groups(const std::uint32_t* slots, const T* x, std::size_t n, const W* weights, std::size_t width,
                          double* scores) {
   const std::size_t in_lanes = n - n % LANES;
   DoubleLanes sums[LANES][G] = {}, rest[G] = {};
   for (std::size_t k = 0; k < in_lanes; k += LANES)
     for (std::size_t lane = 0; lane < LANES; ++lane) {
-      const T* columns = weights + slots[k + lane] * width;
+      const W* columns = weights + slots[k + lane] * width;
       for (std::size_t g = 0; g < G; ++g) sums[lane][g] += load_lanes(columns + g * LANES) * double(x[k + lane]);
     }
   for (std::size_t k = in_lanes; k < n; ++k)
@@ -72,8 +72,8 @@ inline void score_groups(const std::uint32_t* slots, const T* x, std::size_t n, 
 }
 
 // Dot products of a row with every column. `width` is 1 or a multiple of four.
-template <class T>
-inline void score_columns(const std::uint32_t* slots, const T* x, std::size_t n, const T* weights, std::size_t width,
+template <class T, class W>
+inline void score_columns(const std::uint32_t* slots, const T* x, std::size_t n, const W* weights, std::size_t width,
                           double* scores) {
   if (width == 1) {
     scores[0] = score_one_column(slots, x, n, weights);
@@ -86,18 +86,24 @@ inline void score_columns(const std::uint32_t* slots, const T* x, std::size_t n,
   for (; h < width; h += LANES) score_groups<1>(slots, x, n, weights + h, width, scores + h);
 }
 
-// Adds factor * x to one column, in the arithmetic of the weights.
-template <class T>
-inline void add_row(T* column, std::size_t width, const std::uint32_t* slots, const T* x, std::size_t n, double factor) {
-  const T typed = T(factor);
-  for (std::size_t k = 0; k < n; ++k) column[slots[k] * width] += typed * x[k];
-}
-
-// As add_row, for a factor that may be outside the range of T; its product with x is inside.
-template <class T>
-inline void add_row_in_double(T* column, std::size_t width, const std::uint32_t* slots, const T* x, std::size_t n,
-                              double factor) {
-  for (std::size_t k = 0; k < n; ++k) column[slots[k] * width] += T(factor * double(x[k]));
+// Adds factor * x to one column, in the arithmetic of its weights; returns the square norm of the weights written.
+template <class W, class T>
+[[nodiscard]] inline double add_row(W* column, std::size_t width, const std::uint32_t* slots, const T* x, std::size_t n,
+                                    double factor) {
+  const W typed = W(factor);
+  const auto add = [&](std::size_t k) { return column[slots[k] * width] += typed * W(x[k]); };
+  const std::size_t in_lanes = n - n % LANES;
+  DoubleLanes lanes{};
+  double rest = 0;
+  for (std::size_t k = 0; k < in_lanes; k += LANES) {
+    const W written[LANES] = {add(k), add(k + 1), add(k + 2), add(k + 3)};
+    lanes += load_lanes(written) * load_lanes(written);
+  }
+  for (std::size_t k = in_lanes; k < n; ++k) {
+    const double written = add(k);
+    rest += written * written;
+  }
+  return sum_lanes(lanes) + rest;
 }
 
 // Whether the slots rise strictly and lie within the features.

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "arithmetic.hpp"
-#include "head.hpp"
+#include "head_steps.hpp"
 
 namespace maxcosine {
 
@@ -32,6 +32,9 @@ struct Rows {
 
   [[nodiscard]] std::size_t size(std::size_t row) const { return std::size_t(indptr[row + 1] - indptr[row]); }
 };
+
+// A weight counts as at least, and at most, this many times the mean weight: squares of weights stay within double.
+inline constexpr double SMALLEST_FACTOR = 1e-12, LARGEST_FACTOR = 1e12;
 
 // Which rows to learn from, and what is known of them. Arrays are indexed by row.
 struct Examples {
@@ -54,8 +57,8 @@ struct Outcome {
 inline constexpr std::size_t PREFETCH_FROM = 1 << 21;
 inline constexpr std::size_t ROWS_AHEAD = 2;
 
-template <class T>
-inline void prefetch_row(const T* weights, std::size_t width, const Rows<T>& rows, std::size_t row) {
+template <class T, class W>
+inline void prefetch_row(const W* weights, std::size_t width, const Rows<T>& rows, std::size_t row) {
   for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
     __builtin_prefetch(weights + rows.slots[k] * width, 0, 2);
 }
@@ -83,14 +86,18 @@ template <class T>
   return rival;
 }
 
-// The class that the last hypotheses predict, the first of equals.
+// The class that the last hypotheses predict among those that have come, the first of equals; -1 if none has.
 template <class T>
 [[nodiscard]] std::int64_t predict(const Heads<T>& heads, const double* scores) {
   const bool joint = heads.table[0].joint != 0;
-  if (!joint && heads.n_heads == 1)
-    return scores[0] + heads.constant * double(heads.bias[0]) > 0 ? heads.table[0].positive : 0;
+  if (!joint && heads.n_heads == 1) {
+    const std::int64_t positive = heads.table[0].positive;
+    const bool above = scores[0] + heads.constant * double(heads.bias[0]) > 0;
+    if (heads.class_seen[positive] && (above || !heads.class_seen[0])) return positive;
+    return heads.class_seen[0] ? 0 : -1;
+  }
   const std::int64_t n_classes = joint ? heads.table[0].stop : std::int64_t(heads.n_heads);
-  std::int64_t best = 0;
+  std::int64_t best = -1;
   double highest = -std::numeric_limits<double>::infinity();
   for (std::int64_t c = 0; c < n_classes; ++c) {
     double score = scores[c] + heads.constant * double(heads.bias[c]);
@@ -102,7 +109,7 @@ template <class T>
       else if (head.coef_v > 0)
         score /= head.coef_v;
     }
-    if (heads.class_seen[c] && score > highest) {
+    if (heads.class_seen[c] && (best < 0 || score > highest)) {
       best = c;
       highest = score;
     }
@@ -118,9 +125,10 @@ struct Row {
   std::size_t n;
   bool rising;    // whether the slots rise
   double sq_x;    // of the example as a head sees it: with the constant feature, and doubled if joint
-  double weight;
+  double factor;  // of its steps: its weight relative to the mean weight
 
   [[nodiscard]] std::int64_t highest_slot() const {
+    if (n == 0) return -1;
     if (rising) return slots[n - 1];
     std::uint32_t highest = 0;
     for (std::size_t k = 0; k < n; ++k) highest = std::max(highest, slots[k]);
@@ -128,16 +136,25 @@ struct Row {
   }
 };
 
-// Adds factor times a row to one column, and to the sum over time what averaging needs there.
+// Adds step times a row to one column of weights of type W, and returns what rounding may do to it: each product and
+// each sum is rounded by half of eps, relative to itself.
+template <class T, class W>
+[[nodiscard]] double write_column(const Heads<T>& heads, const Row<T>& row, W* weights, W& constant_weight,
+                                  double step) {
+  const double written = add_row(weights, heads.width, row.slots, row.values, row.n, step);
+  constant_weight += W(step * heads.constant);
+  const double constant = constant_weight;
+  const double longest = std::sqrt(written + constant * constant) + std::abs(step) * std::sqrt(row.sq_x);
+  return LIMITS<W>.eps * longest + LIMITS<W>.underflow;
+}
+
+// Adds step times a row to one column, and to the sum over time what averaging needs there.
 template <class T>
-void write_row(const Heads<T>& heads, Head& head, const Row<T>& row, std::int64_t column, double factor) {
-  add_row(heads.v + column, heads.width, row.slots, row.values, row.n, factor);
-  heads.bias[column] += T(factor * heads.constant);
+void write_row(const Heads<T>& heads, Head& head, const Row<T>& row, std::int64_t column, double step) {
+  head.slack_v += write_column(heads, row, heads.v + column, heads.bias[column], step);
   if (!heads.total) return;
-  head.sum_slack += average_rounding(head, LIMITS<T>);
-  const double owed = -head.sum_scale * factor;
-  add_row_in_double(heads.total + column, heads.width, row.slots, row.values, row.n, owed);
-  heads.total_bias[column] += T(owed * heads.constant);
+  const double owed = -head.sum_scale * step;
+  head.sum_slack += write_column(heads, row, heads.total + column, heads.total_bias[column], owed);
 }
 
 // One round of one head. `right` and `rival` are columns; y is the sign of the example in `right`.
@@ -154,15 +171,12 @@ template <class T>
   const double keep = move[0];
   double add = move[1];
   if (!(keep >= 0 && add >= 0 && std::isfinite(keep) && std::isfinite(add))) return Refusal::bad_step;
-  if (row.weight != 1) {
+  if (row.factor != 1) {
     head.weighted = 1;
-    add *= row.weight;
+    add *= row.factor;
   }
   if (keep != 1 && !shrink(heads, h, keep)) return Refusal::bad_step;
-  if (heads.total && head.sum_scale > LARGEST_DEBT * head.scale * double(head.learnt + 1)) {
-    head.sum_slack += average_rounding(head, LIMITS<T>);
-    flush_average(heads, h);
-  }
+  if (heads.total && must_flush(head)) flush_average(heads, head);
   const double step = add > 0 ? plan_step(heads, h, add, dot, row.sq_x) : 0;
   if (!(step >= 0)) return Refusal::bad_step;
   if (step > 0) {
@@ -174,12 +188,7 @@ template <class T>
   head.seen += 1;
   head.learnt += 1;
   head.mistakes += margin <= 0;
-  if (heads.total) {
-    head.sum_scale += head.scale;
-    head.sum_coef += head.scale * head.coef_v;
-    head.sum_norm += head.scale * std::sqrt(head.sq_v);
-    head.sum_slack += head.scale * head.slack_v;
-  }
+  if (heads.total) add_to_sums(head);
   return Refusal::none;
 }
 
@@ -211,6 +220,9 @@ template <class T>
 }
 
 // Learns from the rows in the order given. Rows before a refused one have been learnt.
+//
+// A row of weight 0 is as if absent. One without features is the example (0, 1) with an intercept; without one it has
+// no direction, and no head learns it.
 template <class T>
 [[nodiscard]] Outcome sweep(const Heads<T>& heads, const Rows<T>& rows, const Examples& examples) {
   const Limits& limits = LIMITS<T>;
@@ -228,19 +240,22 @@ template <class T>
     if (!rows.mapped && !is_canonical(row.slots, row.n, heads.n_features)) return {position, Refusal::not_canonical};
     const double square = rows.squares ? rows.squares[number] : square_norm(row.values, row.n);
     const std::int64_t code = examples.codes[number];
-    if (examples.predicted) {
-      score_columns(row.slots, row.values, row.n, heads.v, heads.width, scores.data());
-      examples.predicted[number] = predict(heads, scores.data());
-    }
+    const bool empty = square == 0 && is_zero(row.values, row.n);
+    if (!empty && !(limits.low_sq_x <= square && square <= limits.high_sq_x)) return {position, Refusal::bad_row};
+    score_columns(row.slots, row.values, row.n, heads.v, heads.width, scores.data());
+    const std::int64_t predicted = predict(heads, scores.data());
+    if (examples.predicted) examples.predicted[number] = predicted;
+    const double weight = examples.weights ? examples.weights[number] : 1;
+    if (weight == 0) continue;
+    *heads.scalars = heads.scalars->with_weight(weight);
+    heads.scalars->mistakes += predicted != code;
     if (!heads.class_seen[code]) activate_class(heads, code);
-    if (examples.weights) row.weight = examples.weights[number];
-    if ((square == 0 && is_zero(row.values, row.n)) || row.weight == 0) {
+    if (empty && heads.constant == 0) {
       for (std::size_t h = 0; h < heads.n_heads; ++h) heads.table[h].seen += 1;
       continue;
     }
-    if (!(limits.low_sq_x <= square && square <= limits.high_sq_x)) return {position, Refusal::bad_row};
+    row.factor = std::clamp(weight / heads.scalars->mean_weight, SMALLEST_FACTOR, LARGEST_FACTOR);
     row.sq_x = (square + heads.constant * heads.constant) * (joint ? 2 : 1);
-    if (!examples.predicted) score_columns(row.slots, row.values, row.n, heads.v, heads.width, scores.data());
     const Outcome outcome = learn_in_all_heads(heads, row, code, scores.data());
     if (outcome.refusal != Refusal::none) return {position, outcome.refusal, outcome.head};
   }

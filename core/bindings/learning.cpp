@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "../claims.hpp"
 #include "../score.hpp"
 #include "../sweep.hpp"
 #include "arrays.hpp"
@@ -59,14 +60,15 @@ constexpr int NO_ROOM = 100;
 // The core's view of the arrays of one model. It refers to them, and keeps them alive.
 class Engine {
  public:
-  Engine(AnyMatrix v, AnyVector bias, AnyMatrix total, AnyVector total_bias, Matrix<std::int64_t> table,
+  Engine(AnyMatrix v, AnyVector bias, Matrix<double> total, Vector<double> total_bias, Matrix<std::int64_t> table,
          Matrix<double> state, Matrix<double> params, Matrix<std::uint64_t> log, Vector<std::int64_t> class_seen,
-         nb::list rules, bool fit_intercept, bool average)
-      : arrays_(nb::make_tuple(v, bias, total, total_bias, table, state, params, log, class_seen)),
+         Matrix<std::int64_t> scalars, nb::list rules, bool fit_intercept, bool average)
+      : arrays_(nb::make_tuple(v, bias, total, total_bias, table, state, params, log, class_seen, scalars)),
         rule_objects_(rules),
         n_classes_(class_seen.size()) {
     const std::size_t n_heads = table.shape(0), width = v.shape(1);
     require(table.shape(1) * 8 == sizeof(Head), "the table of heads has the wrong number of fields");
+    require(scalars.shape(0) == 1 && scalars.shape(1) * 8 == sizeof(ModelScalars), "the scalars of the model have the wrong number of fields");
     require(bias.size() == width && total_bias.size() == width, "bias must have as many columns as the weights");
     require(!average || (total.shape(0) == v.shape(0) && total.shape(1) == width), "total must have the shape of v");
     require(state.shape(0) == n_heads && params.shape(0) == n_heads && nb::len(rules) == n_heads,
@@ -79,8 +81,8 @@ class Engine {
     const auto view = [&]<class T>(T*) {
       return Heads<T>{data_of<T>(v, "v"),
                       data_of<T>(bias, "bias must have the type of the weights"),
-                      average ? data_of<T>(total, "total must have the type of the weights") : nullptr,
-                      data_of<T>(total_bias, "total_bias must have the type of the weights"),
+                      average ? total.data() : nullptr,
+                      total_bias.data(),
                       reinterpret_cast<Head*>(table.data()),
                       n_heads,
                       v.shape(0),
@@ -94,6 +96,7 @@ class Engine {
                       log.data(),
                       log.shape(1),
                       class_seen.data(),
+                      reinterpret_cast<ModelScalars*>(scalars.data()),
                       fit_intercept ? 1.0 : 0.0};
     };
     if (v.dtype() == nb::dtype<float>())
@@ -184,6 +187,23 @@ class Engine {
           nb::gil_scoped_release release;
           score_dense_rows(heads, column_factors(heads, as_points), data, x.shape(1), x.shape(0), scores.shape(1),
                            scores.data());
+        },
+        heads_);
+  }
+
+  // What is proven of each head: norm, bound and slack, of the averaged hypotheses or the last; see claims.hpp.
+  std::vector<std::tuple<double, double, double>> claims(bool averaged) const {
+    return std::visit(
+        [&]<class T>(const Heads<T>& heads) {
+          require(!averaged || heads.total, "the hypotheses are not averaged");
+          nb::gil_scoped_release release;
+          std::vector<std::tuple<double, double, double>> claims;
+          for (std::size_t h = 0; h < heads.n_heads; ++h) {
+            const Head& head = heads.table[h];
+            const Claim claim = averaged ? claim_of_average(heads, head) : claim_of_last(heads, head);
+            claims.emplace_back(claim.norm, claim.bound, claim.slack);
+          }
+          return claims;
         },
         heads_);
   }
@@ -294,22 +314,24 @@ template <class T>
 nb::tuple limits_tuple() {
   const Limits& limits = LIMITS<T>;
   return nb::make_tuple(limits.eps, limits.low_sq_x, limits.high_sq_x, limits.low_sq_v, limits.high_sq_v,
-                        limits.high_sq_w);
+                        limits.high_sq_w, limits.underflow);
 }
 
 }  // namespace
 
 void bind_learning(nb::module_& m) {
   nb::class_<Engine>(m, "Engine")
-      .def(nb::init<AnyMatrix, AnyVector, AnyMatrix, AnyVector, Matrix<std::int64_t>, Matrix<double>, Matrix<double>,
-                    Matrix<std::uint64_t>, Vector<std::int64_t>, nb::list, bool, bool>(),
+      .def(nb::init<AnyMatrix, AnyVector, Matrix<double>, Vector<double>, Matrix<std::int64_t>, Matrix<double>,
+                    Matrix<double>, Matrix<std::uint64_t>, Vector<std::int64_t>, Matrix<std::int64_t>, nb::list, bool,
+                    bool>(),
            "v"_a, "bias"_a, "total"_a, "total_bias"_a, "table"_a, "state"_a, "params"_a, "log"_a, "class_seen"_a,
-           "rules"_a, nb::kw_only(), "fit_intercept"_a, "average"_a)
+           "scalars"_a, "rules"_a, nb::kw_only(), "fit_intercept"_a, "average"_a)
       .def("learn_rows", &Engine::learn_rows, "indptr"_a, "slots"_a, "values"_a, "squares"_a.none(), "mapped"_a,
            "codes"_a, "weights"_a.none(), "order"_a.none(), "predicted"_a.none())
       .def("learn_dense", &Engine::learn_dense, "x"_a, "codes"_a, "weights"_a.none(), "order"_a.none(),
            "predicted"_a.none())
       .def("learn_dict", &Engine::learn_dict, "index"_a, "x"_a, "code"_a, "weight"_a)
+      .def("claims", &Engine::claims, "averaged"_a)
       .def("score_rows", &Engine::score_rows, "indptr"_a, "slots"_a, "values"_a, "as_points"_a, "scores"_a)
       .def("score_dense", &Engine::score_dense, "x"_a, "as_points"_a, "scores"_a)
       .def("score_dict", &Engine::score_dict, "index"_a, "x"_a, "as_points"_a, "n_columns"_a);

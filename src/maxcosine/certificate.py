@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.heads import Heads, Proven
+from maxcosine.heads import LIMITS, Heads, Proven, quotient
+
+# More than the rounding of the few operations of a formula, relative to its result.
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 HOW = ("certified", "mean")
 """The ways of merging, see `Merge`."""
@@ -87,7 +90,8 @@ class Certificate(_Comparable):
     seen : int or array
         Examples since the hypothesis began.
     mistakes : int or array
-        How many of them were predicted wrongly before they were learnt.
+        How many margins of the hypothesis were 0 or below before the example was learnt: what a mistake budget
+        speaks of. Rows that were skipped, without features and intercept, are not counted.
     updates : int or array
         How many of them changed the hypothesis.
     rounding : float or array
@@ -145,9 +149,9 @@ class Certificate(_Comparable):
 
     @property
     def margin_ceiling(self) -> Number:
-        """1 / best_bound: no separator of the examples seen has a larger margin."""
+        """1 / best_bound, rounded up: no separator of the examples seen has a larger margin."""
         with np.errstate(divide="ignore"):
-            ceiling = 1.0 / np.asarray(self.best_bound, dtype=np.float64)
+            ceiling = np.nextafter(1.0 / np.asarray(self.best_bound, dtype=np.float64), np.inf)
         return float(ceiling) if ceiling.ndim == 0 else ceiling
 
     @property
@@ -198,7 +202,9 @@ class Certificate(_Comparable):
         for name, value in (("margin", margin), ("radius", radius)):
             if not 0.0 < value < np.inf:
                 raise ValueError(f"{name}={value} must be a positive number")
-        budget = radius**2 * (1.0 / margin**2 - np.square(np.asarray(self.own_bound, float)))
+        # Rounded up: each square and quotient is exact to within one unit in the last place.
+        own = np.square(np.asarray(self.own_bound, float)) * (1.0 - ROUNDING)
+        budget = radius**2 * (1.0 / margin**2 * (1.0 + ROUNDING) - own) * (1.0 + ROUNDING)
         budget = np.where(margin > self.margin_ceiling, np.nan, np.maximum(budget, 0.0))
         return float(budget) if budget.ndim == 0 else budget
 
@@ -221,7 +227,7 @@ def certificate_of(heads: Heads, classes: np.ndarray, merge: Merge | None = None
     last = _certificate(heads, heads.proven(), classes, merge, None)
     if not heads.average:
         return last
-    return _certificate(heads, heads.averaged_proven(), classes, merge, last)
+    return _certificate(heads, heads.proven(averaged=True), classes, merge, last)
 
 
 def _certificate(
@@ -244,7 +250,7 @@ def _certificate(
         norm=given(proven.norm),
         bound=given(proven.bound),
         best_bound=given(best_bound),
-        rounding=given(proven.rounding),
+        rounding=given(quotient(proven.slack, proven.norm) + LIMITS[heads.dtype].eps),
         since=given(since),
         seen=given(table["seen"] - since),
         mistakes=given(table["mistakes"]),
@@ -260,12 +266,13 @@ def _certificate(
 
 
 def _own_bounds(heads: Heads) -> np.ndarray:
-    """The bounds that the rule's mistake budget rests on, one a head."""
+    """The bounds that the rule's mistake budget rests on, one a head; at most what the last hypotheses prove."""
     own_bound, n_state = heads.rule.own_bound, len(heads.rule.state)
     assert own_bound is not None
-    sq_w = np.square(heads.table["scale"]) * heads.table["sq_v"]
-    given = zip(heads.arrays.state, sq_w.tolist(), heads.coef_sum.tolist(), strict=True)
-    return np.array([own_bound(tuple(state[:n_state]), sq, coef_sum) for state, sq, coef_sum in given])
+    last = heads.proven()
+    given = zip(heads.arrays.state, np.square(last.norm).tolist(), last.coef_sum.tolist(), strict=True)
+    own = np.array([own_bound(tuple(state[:n_state]), sq_w, coef_sum) for state, sq_w, coef_sum in given])
+    return np.asarray(np.minimum(own, last.bound))
 
 
 # How certificates are shown

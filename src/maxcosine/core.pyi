@@ -53,6 +53,7 @@ class Engine:
         params: Array,
         log: Array,
         class_seen: Array,
+        scalars: Array,
         rules: list[RuleFunction],
         *,
         fit_intercept: bool,
@@ -82,6 +83,9 @@ class Engine:
     ) -> tuple[int, int, int]: ...
     def learn_dict(self, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> tuple[int, int]:
         """Return why it ended, and the head at fault or, for NO_ROOM, how many features need weights."""
+
+    def claims(self, averaged: bool) -> list[tuple[float, float, float]]:
+        """Return what is proven of each head: its norm, its bound and its slack, see core/claims.hpp."""
 
     def score_rows(self, indptr: Array, slots: Array, values: Array, as_points: bool, scores: Array) -> None: ...
     def score_dense(self, x: Array, as_points: bool, scores: Array) -> None: ...

@@ -23,6 +23,10 @@ ROWS_PER_THREAD = 256
 class BadStep(ArithmeticError):
     """A rule asked for a step that is not a finite, non-negative keep and add."""
 
+    def __init__(self, message: str, row: int = 0) -> None:
+        super().__init__(message)
+        self.row = row
+
 
 def learn(
     heads: Heads,
@@ -79,11 +83,13 @@ def refusal(heads: Heads, fault: int, head: int, values: np.ndarray, row: int) -
     if rule.builtin:
         return BadStep(
             f"{where} makes the weights overflow; rescale the features, for example with "
-            "sklearn.preprocessing.StandardScaler"
+            "sklearn.preprocessing.StandardScaler",
+            row,
         )
     return BadStep(
         f"{where} is negative, not finite, or makes the weights overflow; keep and add must be "
-        "finite and at least 0, and so must the rule's state"
+        "finite and at least 0, and so must the rule's state",
+        row,
     )
 
 

@@ -7,7 +7,6 @@ of one feature are neighbours in memory.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxcosine import core
-from maxcosine.framework import ell
 from maxcosine.rules.rule import Rule
 
 # The scalars of a head, laid out as `struct Head` in core/head.hpp, which says what each of them means.
@@ -31,26 +29,29 @@ HEAD = np.dtype(
         ("scale", np.float64),
         ("sq_v", np.float64),
         ("coef_v", np.float64),
-        ("claim_v", np.float64),
         ("slack_v", np.float64),
         ("start_sq_w", np.float64),
         ("peak_sq_v", np.float64),
         ("written", np.int64),
         ("highest", np.int64),
         ("logged", np.int64),
+        ("w_exponent", np.int64),
         ("radius", np.float64),
         ("best_bound", np.float64),
         ("seen", np.int64),
         ("learnt", np.int64),
         ("mistakes", np.int64),
         ("updates", np.int64),
+        ("sum_exponent", np.int64),
         ("sum_scale", np.float64),
         ("sum_coef", np.float64),
-        ("sum_norm", np.float64),
         ("sum_slack", np.float64),
     ],
     align=True,
 )
+
+# The counts of a model, laid out as `struct ModelScalars` there.
+MODEL_SCALARS = np.dtype([("mean_weight", np.float64), ("weighed_rows", np.int64), ("mistakes", np.int64)], align=True)
 
 
 class Limits(NamedTuple):
@@ -62,15 +63,13 @@ class Limits(NamedTuple):
     low_sq_v: float
     high_sq_v: float
     high_sq_w: float
+    underflow: float
 
 
 LIMITS = {np.dtype(name): Limits(*limits) for name, limits in core.LIMITS.items()}
 
 # The core reads the columns of one feature four at a time.
 LANES = 4
-
-# Squares are summed in blocks of this length, and the sums of the blocks exactly.
-SUM_BLOCK = 1024
 
 # Clearing w slot by slot pays while the log is shorter than this share of the features.
 LOG_SHARE = 8
@@ -87,7 +86,7 @@ class Arrays(NamedTuple):
     bias: np.ndarray
     """The weights of the constant feature, one a column."""
     total: np.ndarray
-    """Sums over time, of the shape of v; without rows if hypotheses are not averaged."""
+    """Sums over time in float64, of the shape of v; without rows if hypotheses are not averaged."""
     total_bias: np.ndarray
     table: np.ndarray
     """The scalars of the heads, of type HEAD."""
@@ -99,6 +98,8 @@ class Arrays(NamedTuple):
     """Slots written since w was last 0, one row a head; without rows if no rule restarts."""
     class_seen: np.ndarray
     """By class code: whether a row of that class has come."""
+    scalars: np.ndarray
+    """The counts of the model, of type MODEL_SCALARS."""
 
 
 WEIGHTS = ("v", "bias", "total", "total_bias")
@@ -106,15 +107,15 @@ WEIGHTS = ("v", "bias", "total", "total_bias")
 
 
 class Proven(NamedTuple):
-    """What is proven of hypotheses, one number a head."""
+    """What is proven of hypotheses, one number a head; core/claims.hpp says how."""
 
     coef_sum: np.ndarray
-    """Lambda, reduced by what rounding may have added to it."""
+    """Lambda, reduced so that it is bound * norm."""
     norm: np.ndarray
     bound: np.ndarray
     """Lambda / norm(w), reduced by what rounding may have added to it."""
-    rounding: np.ndarray
-    """How far rounding may have moved the hypotheses, relative to their norms."""
+    slack: np.ndarray
+    """How far rounding may have moved the hypotheses."""
 
 
 @dataclass(eq=False)
@@ -146,13 +147,14 @@ class Heads:
         arrays = Arrays(
             v=np.zeros((n_features, width), dtype),
             bias=np.zeros(width, dtype),
-            total=np.zeros((n_features if average else 0, width), dtype),
-            total_bias=np.zeros(width, dtype),
+            total=np.zeros((n_features if average else 0, width)),
+            total_bias=np.zeros(width),
             table=table,
             state=np.tile(np.array([*rule.initial_state(), 0.0]), (n_heads, 1)),
             params=np.tile(np.array([*params, 0.0]), (n_heads, 1)),
             log=_new_log(n_heads, n_features, [rule]),
             class_seen=np.ones(max(width, 2), np.int64),
+            scalars=np.zeros(1, MODEL_SCALARS),
         )
         return cls((rule,) * n_heads, arrays, fit_intercept, average)
 
@@ -178,6 +180,7 @@ class Heads:
             params=_stacked([a.params for a in arrays]),
             log=_new_log(len(table), parts[0].n_features, rules),
             class_seen=np.ones(max(_padded(n), 2), np.int64),
+            scalars=np.zeros(1, MODEL_SCALARS),
         )
         return cls(rules, joined, parts[0].fit_intercept, parts[0].average)
 
@@ -185,8 +188,8 @@ class Heads:
     def engine(self) -> core.Engine:
         """The core's view of the arrays as they are now."""
         if self._engine is None or self._engine[0] is not self.arrays:
-            # The core takes the arrays in the order of `Arrays`, and the table as rows of 8-byte words.
-            arrays = self.arrays._replace(table=self.table.view(np.int64).reshape(len(self.table), -1))
+            # The core takes the arrays in the order of `Arrays`, and records as rows of 8-byte words.
+            arrays = self.arrays._replace(table=_words(self.table), scalars=_words(self.arrays.scalars))
             rules = [rule.compiled for rule in self.rules]
             engine = core.Engine(*arrays, rules, fit_intercept=self.fit_intercept, average=self.average)
             self._engine = self.arrays, engine
@@ -325,13 +328,10 @@ class Heads:
             params=np.tile(old.params[0], (len(table), 1)),
             log=log,
             class_seen=class_seen,
+            scalars=old.scalars,
         )
 
     # What can be read off them
-
-    def by_head(self, lengths: np.ndarray) -> np.ndarray:
-        """The lengths of the hypotheses, from those of their columns."""
-        return np.sqrt(np.square(lengths).sum(keepdims=True)) if self.joint else lengths
 
     def by_column(self, scalars: np.ndarray) -> np.ndarray:
         """A number a column, from a number a head."""
@@ -357,43 +357,17 @@ class Heads:
         return np.ascontiguousarray(values, dtype=self.dtype)
 
     @property
-    def norm_v(self) -> np.ndarray:
-        """norm(v), the norms of the last hypotheses before their scale."""
-        n = self.n_columns
-        return self.by_head(norms(self.arrays.v[:, :n].T, self.arrays.bias[:n]))
-
-    @property
     def coef_sum(self) -> np.ndarray:
-        """Lambda of the last hypotheses, reduced by what rounding may have added to it."""
-        return np.asarray(self.table["scale"] * self.table["claim_v"])
-
-    @property
-    def exact_coef_sum(self) -> np.ndarray:
         """Lambda of the hypotheses that predict, as it was summed: a unit of length, not a claim."""
         if self.average:
             return np.asarray(self.table["sum_coef"] / self.rounds)
         return np.asarray(self.table["scale"] * self.table["coef_v"])
 
-    def proven(self) -> Proven:
-        """What is proven of the last hypotheses. The bound is computed from v, because w may underflow."""
-        norm_v = self.norm_v
-        return Proven(
-            self.coef_sum,
-            self.table["scale"] * norm_v,
-            ell(self.table["claim_v"], norm_v),
-            quotient(self.table["slack_v"], norm_v),
-        )
-
-    def averaged_proven(self) -> Proven:
-        """What is proven of the averaged hypotheses, whose Lambda is the average of the Lambdas."""
-        eps = LIMITS[self.dtype].eps
-        norm = self.by_head(norms(*self.averaged_weights()))
-        slack = self.table["sum_slack"] / self.rounds
-        bound = np.minimum(
-            ell(self.table["sum_coef"] / self.rounds, norm + (slack + eps * norm)),
-            ell(1.0, eps * self.table["radius"]),
-        )
-        return Proven(bound * norm, norm, bound, quotient(slack, norm) + eps)
+    def proven(self, *, averaged: bool = False) -> Proven:
+        """What is proven of the last or the averaged hypotheses, computed from the weights. Nothing is stored."""
+        norm, bound, slack = np.array(self.engine.claims(averaged)).T
+        unit = 1.0 / self.rounds if averaged else self.table["scale"]
+        return Proven(bound * norm * unit, norm * unit, bound, slack * unit)
 
 
 def one_vs_rest(positive: Sequence[int] | range) -> np.ndarray:
@@ -415,25 +389,14 @@ def joint(n_classes: int) -> np.ndarray:
     return table
 
 
-def norms(w: np.ndarray, constant: np.ndarray) -> np.ndarray:
-    """Norms of the rows of w, each with its constant weight, in float64."""
-    squares = [_sum_of_squares(row) for row in w]
-    return np.asarray(np.sqrt(np.array(squares) + np.square(constant, dtype=np.float64)))
-
-
 def quotient(a: Any, b: np.ndarray) -> np.ndarray:
     """a / b, and 0 where b is 0."""
     return np.asarray(np.divide(a, b, out=np.zeros_like(b), where=b > 0.0))
 
 
-def _sum_of_squares(row: np.ndarray) -> float:
-    """The same bits however many zeros follow: there may be room for features to come."""
-    whole = len(row) - len(row) % SUM_BLOCK
-    squares = np.square(row, dtype=np.float64)
-    last = np.zeros(SUM_BLOCK)
-    last[: len(row) - whole] = squares[whole:]
-    blocks = squares[:whole].reshape(-1, SUM_BLOCK)
-    return math.fsum([*blocks.sum(axis=1).tolist(), float(last.sum())])
+def _words(records: np.ndarray) -> np.ndarray:
+    """Records of 8-byte fields as rows of integers."""
+    return records.view(np.int64).reshape(len(records), -1)
 
 
 def _new_log(n_heads: int, n_features: int, rules: Iterable[Rule]) -> np.ndarray:

@@ -9,6 +9,7 @@ on noisy data: this is the "mean" merge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,21 +21,40 @@ from scipy.optimize import nnls
 from maxcosine.certificate import HOW, Merge
 from maxcosine.features import union
 from maxcosine.framework import ell
-from maxcosine.heads import LIMITS, LOG_OVERFLOWED, Heads
+from maxcosine.heads import LIMITS, LOG_OVERFLOWED, Heads, Proven
 from maxcosine.model import Model
 
 COUNTS = ("learnt", "mistakes", "updates")
 
-# A merged point counts as the origin if it is shorter than the shortest of the points by this factor.
+# A merged point may be the origin if it is shorter than the shortest of the points by this factor.
 SMALLEST_NORM = 2.0**-40
 
-NOT_SEPARABLE = (
-    "these models cannot be merged: the origin lies in the hull of their hypotheses, so nothing separates the "
-    "examples of all of them"
-)
+# Twice the unit roundoff of float64, in which points are merged, and more than the operations on each number.
+ROUNDING = 2.0**-52
+OPERATIONS = 16
+
+# Lengths in the units of others are within these powers of two: beyond, one of them is nothing beside the other.
+LOWEST_EXPONENT, HIGHEST_EXPONENT = -1000, 60
 
 # The norm of w that a rule goes on from, if the length of w has no meaning to it.
 SHORTEST_W, LONGEST_W = 1e-6, 1e6
+
+
+class NotSeparable(ValueError):
+    """Models that cannot be merged, because the origin lies within rounding in the hull of their hypotheses.
+
+    Attributes
+    ----------
+    margin_ceiling : float
+        No separator of the examples of all models has a larger margin.
+    """
+
+    def __init__(self, margin_ceiling: float) -> None:
+        self.margin_ceiling = margin_ceiling
+        super().__init__(
+            "these models cannot be merged: within rounding, the origin lies in the hull of their hypotheses; nothing "
+            f"separates the examples of all of them with a margin above {margin_ceiling!r}"
+        )
 
 
 def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[float] | None = None) -> Model:
@@ -65,6 +85,7 @@ def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[
     bounds = np.array([_merge_head(merged.heads, h, parts, how) for h in range(len(merged.heads.table))])
     certified, mean = (column if len(bounds) > 1 else column[0].item() for column in bounds.T)
     merged.merge = Merge(how, len(models), certified, mean)
+    _merge_scalars(merged, models)
     if first.features.sparse:
         merged.sparsify()
     return merged
@@ -121,12 +142,12 @@ class _Part:
     weight: float = 1.0
 
     @cached_property
-    def norms(self) -> np.ndarray:
-        return self.model.heads.proven().norm
+    def last(self) -> Proven:
+        return self.model.heads.proven()
 
     @cached_property
-    def averaged_norms(self) -> np.ndarray:
-        return self.model.heads.averaged_proven().norm
+    def average(self) -> Proven:
+        return self.model.heads.proven(averaged=True)
 
     @cached_property
     def best_bounds(self) -> np.ndarray:
@@ -160,15 +181,22 @@ class _Member:
         return self.row["sum_coef" if self.averaged else "coef_v"]  # type: ignore[no-any-return]
 
     @property
-    def slack(self) -> float:
-        """A bound on the rounding error of the point."""
-        return self.row["sum_slack" if self.averaged else "slack_v"] / self.coef_sum  # type: ignore[no-any-return]
+    def proven(self) -> Proven:
+        """What is proven of the hypotheses of its model."""
+        return self.part.average if self.averaged else self.part.last
 
     @property
-    def norm(self) -> float:
-        """norm(w)."""
-        norms = self.part.averaged_norms if self.averaged else self.part.norms
-        return norms[self.head]  # type: ignore[no-any-return]
+    def slack(self) -> float:
+        """A bound on the rounding error of the point."""
+        heads = self.part.model.heads
+        unit = 1.0 / heads.rounds[self.head] if self.averaged else self.row["scale"]
+        return self.proven.slack[self.head] / (unit * self.coef_sum)  # type: ignore[no-any-return]
+
+    def length(self, exponent: int) -> float:
+        """norm(w) in units of 2^exponent."""
+        own = self.row["sum_exponent" if self.averaged else "w_exponent"]
+        relative = min(max(int(own) - int(exponent), LOWEST_EXPONENT), HIGHEST_EXPONENT)
+        return math.ldexp(self.proven.norm[self.head], relative)
 
     def column(self, position: int, n_features: int) -> np.ndarray:
         """Return one column of u, over the features of the merged model and the constant feature."""
@@ -199,10 +227,15 @@ class _Mean:
     slack: float
     """A bound on the rounding error."""
 
+    def length(self, exponent: int) -> float:
+        """The mean of the norms of the hypotheses, in units of 2^exponent."""
+        return float(self.weights @ np.array([member.length(exponent) for member in self.members]))
+
     @property
-    def length(self) -> float:
-        """The mean of the norms of the hypotheses."""
-        return float(self.weights @ np.array([member.norm for member in self.members]))
+    def longest(self) -> float:
+        """An upper bound on the norm of the exact point, and so on the margin of every separator."""
+        n_numbers = sum(map(len, self.columns))
+        return (self.norm + self.slack) * (1.0 + ROUNDING * (n_numbers + OPERATIONS))
 
 
 def _merge_head(heads: Heads, h: int, parts: Sequence[_Part], how: str) -> tuple[float, float]:
@@ -212,8 +245,9 @@ def _merge_head(heads: Heads, h: int, parts: Sequence[_Part], how: str) -> tuple
     rows = [member.row for member in members]
     for name in COUNTS:
         head[name] = sum(row[name] for row in rows)
-    for name in ("weighted", "radius"):
+    for name in ("weighted", "radius", "w_exponent"):
         head[name] = max(row[name] for row in rows)
+    head["sum_exponent"] = head["w_exponent"]
     head["best_bound"] = max(member.part.best_bounds[member.head] for member in members)
     head["seen"] = sum(part.model.n_seen for part in parts)
     head["since"] = head["seen"] - sum(row["seen"] - max(row["since"], 0) for row in rows)
@@ -241,7 +275,8 @@ def _merged_point(
     def mean_of(tau: np.ndarray) -> _Mean:
         columns = [_products("k,kj->j", tau, points(position)) for position in positions]
         norm = float(np.sqrt(sum(_products("j,j->", column, column) for column in columns)))
-        return _Mean(members, tau, columns, norm, float(tau @ slacks))
+        rounding = ROUNDING * (len(members) + OPERATIONS) * (tau @ norms) + LIMITS[np.dtype(np.float64)].underflow
+        return _Mean(members, tau, columns, norm, float(tau @ slacks + rounding))
 
     gram = np.zeros((len(members), len(members)))
     for position in positions:
@@ -249,7 +284,7 @@ def _merged_point(
         gram += _products("ij,kj->ik", columns, columns)
     norms = np.sqrt(gram.diagonal())
     if not norms.all():
-        raise ValueError(NOT_SEPARABLE)
+        raise NotSeparable(float(slacks[norms == 0.0].min()))
     certified = mean_of(nearest_point(gram))
     # The rounding error of one model may cost more than the model adds: then the best one stays alone.
     lengths = norms + slacks
@@ -258,11 +293,17 @@ def _merged_point(
     weights = np.array([member.part.weight for member in members])
     mean = mean_of(weights / weights.sum())
     chosen = certified if how == "certified" else mean
-    if chosen.norm <= max(eps, SMALLEST_NORM) * norms.min():
-        raise ValueError(NOT_SEPARABLE)
+    if chosen.norm <= min(chosen.slack, max(eps, SMALLEST_NORM) * norms.min()):
+        raise NotSeparable(chosen.longest)
     smallest = eps * head["radius"]  # no norm below this one is claimed
-    certified_bound, mean_bound = (ell(1.0, max(one.norm + one.slack, smallest)) for one in (certified, mean))
+    reduced = 1.0 - _coef_rounding(head)
+    certified_bound, mean_bound = (reduced * ell(1.0, max(one.longest, smallest)) for one in (certified, mean))
     return chosen, (certified_bound, mean_bound)
+
+
+def _coef_rounding(head: np.void) -> float:
+    """A bound on the relative error of Lambda of every hypothesis that was merged, and of the merged one."""
+    return float(ROUNDING * (2.0 * head["learnt"] + head["updates"] + 4 * OPERATIONS))
 
 
 def _products(subscripts: str, *arrays: np.ndarray) -> Any:
@@ -272,23 +313,21 @@ def _products(subscripts: str, *arrays: np.ndarray) -> Any:
 
 def _start_from(heads: Heads, h: int, mean: _Mean) -> None:
     """Set the last hypothesis of head h, and the state that the rule goes on with."""
-    rule, head, arrays, eps = heads.rule, heads.table[h], heads.arrays, LIMITS[heads.dtype].eps
+    rule, head, arrays, limits = heads.rule, heads.table[h], heads.arrays, LIMITS[heads.dtype]
     for column, weights in zip(range(head["first"], head["stop"]), mean.columns, strict=True):
         arrays.v[:, column], arrays.bias[column] = weights[:-1] / mean.norm, weights[-1] / mean.norm
-    length = mean.length if rule.restart_norm is None else rule.restart_norm(1.0 / mean.norm)
+    length = mean.length(head["w_exponent"]) if rule.restart_norm is None else rule.restart_norm(1.0 / mean.norm)
     if rule.scale_free:
         length = min(max(length, SHORTEST_W), LONGEST_W)
-    norm_v = float(heads.norm_v[h])
-    head["scale"] = length / norm_v
-    head["sq_v"] = head["peak_sq_v"] = norm_v * norm_v
-    head["coef_v"] = norm_v / mean.norm
-    head["slack_v"] = norm_v * (mean.slack / mean.norm + 2.0 * eps)
+    # v is the mean divided by its norm, and rounded to the type of the weights; so norm(v) is 1 up to rounding.
+    head["scale"] = length
+    head["coef_v"] = (1.0 - _coef_rounding(head)) / mean.norm
+    head["slack_v"] = mean.slack / mean.norm * (1.0 + ROUNDING * OPERATIONS) + limits.eps + limits.underflow
+    head["sq_v"] = head["peak_sq_v"] = 1.0
     head["start_sq_w"] = length * length if rule.scale_free else 0.0
     head["highest"] = heads.n_features - 1
     head["logged"] = LOG_OVERFLOWED
-    bound = min(ell(head["coef_v"], norm_v + head["slack_v"]), ell(1.0, eps * head["radius"]))
-    head["claim_v"] = bound * norm_v
-    head["best_bound"] = max(head["best_bound"], bound)
+    head["best_bound"] = max(head["best_bound"], heads.proven().bound[h])
     states = np.stack([member.part.model.heads.arrays.state[member.head] for member in mean.members])
     state = rule.restart(length * length, length / mean.norm, tuple((mean.weights @ states)[:-1]))
     arrays.state[h, : len(state)] = state
@@ -297,12 +336,29 @@ def _start_from(heads: Heads, h: int, mean: _Mean) -> None:
 def _set_average(heads: Heads, h: int, mean: _Mean) -> None:
     """Set the averaged hypothesis of head h, as a sum over all rounds."""
     head, arrays = heads.table[h], heads.arrays
-    factor = head["learnt"] * mean.length / mean.norm
+    factor = head["learnt"] * mean.length(head["sum_exponent"]) / mean.norm
     for column, weights in zip(range(head["first"], head["stop"]), mean.columns, strict=True):
         arrays.total[:, column], arrays.total_bias[column] = weights[:-1] * factor, weights[-1] * factor
-    head["sum_coef"] = factor
-    head["sum_norm"] = factor * mean.norm
-    head["sum_slack"] = factor * (mean.slack + 2.0 * LIMITS[heads.dtype].eps * mean.norm)
+    head["sum_coef"] = factor * (1.0 - _coef_rounding(head))
+    head["sum_slack"] = (
+        factor * (mean.slack + ROUNDING * OPERATIONS * mean.norm) + LIMITS[np.dtype(np.float64)].underflow
+    )
+
+
+def _merge_scalars(merged: Model, models: Sequence[Model]) -> None:
+    """Add up the counts of the models; the mean weight is that of all their rows."""
+    scalars = merged.heads.arrays.scalars
+    for model in models:
+        add_scalars(scalars, model.heads.arrays.scalars)
+
+
+def add_scalars(scalars: np.ndarray, other: np.ndarray) -> None:
+    """Add the counts of another model to those of this one."""
+    n, more = int(scalars["weighed_rows"][0]), int(other["weighed_rows"][0])
+    if more:
+        scalars["mean_weight"] += (other["mean_weight"] - scalars["mean_weight"]) * (more / (n + more))
+    for name in ("weighed_rows", "mistakes"):
+        scalars[name] += other[name]
 
 
 # Rounds: several models go on from the same one, and its counts must be counted once.
@@ -313,8 +369,9 @@ def without_counts(model: Model) -> Model:
     start = model.copy()
     start.merge = None
     table, arrays = start.heads.table, start.heads.arrays
-    for name in ("seen", *COUNTS, "sum_scale", "sum_coef", "sum_norm", "sum_slack"):
+    for name in ("seen", *COUNTS, "sum_scale", "sum_coef", "sum_slack"):
         table[name] = 0
+    arrays.scalars[:] = 0
     table["since"] = np.minimum(table["since"], 0)
     arrays.total[:] = 0.0
     arrays.total_bias[:] = 0.0
@@ -332,6 +389,7 @@ def add_counts(model: Model, start: Model) -> None:
     _, (_, slots) = union([model.features, start.features])
     part = _Part(start, slots, start.columns_for(model.classes))
     seen = start.n_seen
+    add_scalars(heads.arrays.scalars, start.heads.arrays.scalars)
     for h, head in enumerate(heads.table):
         head["seen"] += seen
         member = part.member(head)
@@ -346,11 +404,20 @@ def add_counts(model: Model, start: Model) -> None:
 
 
 def _add_average(heads: Heads, h: int, start: _Member) -> None:
-    head, arrays = heads.table[h], heads.arrays
+    """Add the sum over time of `start` to that of head h, both in the unit of the longer hypotheses."""
+    head, arrays, row = heads.table[h], heads.arrays, start.row
+    unit = max(int(head["sum_exponent"]), int(row["sum_exponent"]))
+    own, other = (
+        math.ldexp(1.0, max(int(e) - unit, LOWEST_EXPONENT)) for e in (head["sum_exponent"], row["sum_exponent"])
+    )
+    written = 0.0
     for position, column in enumerate(range(head["first"], head["stop"])):
-        weights = start.coef_sum * start.column(position, heads.n_features)
-        arrays.total[:, column] += weights[:-1]
-        arrays.total_bias[column] += weights[-1]
-    for name in ("sum_coef", "sum_norm"):
-        head[name] += start.row[name]
-    head["sum_slack"] += start.row["sum_slack"] + 2.0 * LIMITS[heads.dtype].eps * head["sum_norm"]
+        weights = other * start.coef_sum * start.column(position, heads.n_features)
+        total = own * np.append(arrays.total[:, column], arrays.total_bias[column]) + weights
+        arrays.total[:, column], arrays.total_bias[column] = total[:-1], total[-1]
+        written += float(np.linalg.norm(weights) + np.linalg.norm(total))
+    head["sum_scale"] *= own
+    head["sum_coef"] = own * head["sum_coef"] + other * row["sum_coef"]
+    slack = other * start.slack * start.coef_sum + ROUNDING * OPERATIONS * written
+    head["sum_slack"] = own * head["sum_slack"] + slack + LIMITS[np.dtype(np.float64)].underflow
+    head["sum_exponent"] = unit

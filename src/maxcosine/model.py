@@ -12,7 +12,7 @@ from maxcosine.certificate import Certificate, Merge, certificate_of
 from maxcosine.core import FeatureIndex
 from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
-from maxcosine.heads import Heads, joint, norms, one_vs_rest
+from maxcosine.heads import Heads, joint, one_vs_rest
 from maxcosine.labels import LabelEncoder
 from maxcosine.rows import csr_array
 from maxcosine.rules.rule import Rule
@@ -76,6 +76,16 @@ class Model:
         """Examples seen."""
         return int(self.heads.table["seen"].max())
 
+    @property
+    def n_judged(self) -> int:
+        """Examples of positive weight: each was predicted before it was learnt."""
+        return int(self.heads.arrays.scalars["weighed_rows"][0])
+
+    @property
+    def mistakes(self) -> int:
+        """How many of them the last hypotheses predicted wrongly; wrong, too, is one before any class is known."""
+        return int(self.heads.arrays.scalars["mistakes"][0])
+
     def copy(self) -> Model:
         """An independent model of the same values."""
         return replace(self, heads=self.heads.copy(), features=self.features.copy())
@@ -85,6 +95,10 @@ class Model:
         self._cache.clear()
 
     # Learning
+
+    def await_classes(self) -> None:
+        """Predict a class of this new model only after its first row."""
+        self.heads.arrays.class_seen[:] = False
 
     def learn(
         self,
@@ -132,6 +146,8 @@ class Model:
         """
         if len(self.classes) == 1 and not self.heads.joint:
             self._add_classes(labels[:1], waiting=False)
+            if waiting:
+                self.heads.arrays.class_seen[self.labels.codes(labels[:1])] = False
             labels = labels[1:]
         if len(labels):
             self._add_classes(labels, waiting=waiting)
@@ -202,7 +218,7 @@ class Model:
         else:
             signs = np.where(codes == self.heads.table["positive"][:, None], 1.0, -1.0)
             margins = signs * np.atleast_2d(scores.T)
-        lengths = self.heads.by_head(norms(*self.heads.hypotheses()))
+        lengths = self.heads.proven(averaged=self.heads.average).norm
         if self.as_points:
             lengths = lengths / self._unit()
         return np.asarray(margins / lengths[:, None])
@@ -219,7 +235,7 @@ class Model:
         """The length that each column is divided by."""
         if not self.as_points:
             return np.ones(self.heads.n_columns)
-        coef_sum = self.heads.exact_coef_sum
+        coef_sum = self.heads.coef_sum
         return np.where(coef_sum > 0.0, coef_sum, 1.0)
 
     # What was learnt

@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 
+# Weights are relative, so their unit is the user's; squares and sums of these stay within float64.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
+
+
 class BadRow(ValueError):
     """An example that cannot be learnt from: not finite, or of a norm outside the weights' type."""
+
+    def __init__(self, message: str, row: int = 0) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 @dataclass(frozen=True)
@@ -125,16 +133,18 @@ def row_values(X: Any, row: int) -> np.ndarray:
 def bad_row(values: np.ndarray, row: int) -> BadRow:
     """The error that says what is wrong with the values of a row."""
     if np.isnan(values).any():
-        return BadRow(f"Input X contains NaN in row {row}; impute it or drop the row.")
+        return BadRow(f"Input X contains NaN in row {row}; impute it or drop the row.", row)
     if np.isinf(values).any():
         return BadRow(
             f"Input X contains infinity or a value too large for {values.dtype} in row {row}; "
-            "drop the row or clip the value."
+            "drop the row or clip the value.",
+            row,
         )
     norm = np.linalg.norm(values.astype(np.longdouble))
     limits = LIMITS[values.dtype]
     return BadRow(
         f"Row {row} of X has the norm {norm:.3g}; {values.dtype} weights can learn from norms between "
         f"{limits.low_sq_x**0.5:.0e} and {limits.high_sq_x**0.5:.0e}. "
-        "Rescale the features, for example with sklearn.preprocessing.StandardScaler or Normalizer."
+        "Rescale the features, for example with sklearn.preprocessing.StandardScaler or Normalizer.",
+        row,
     )

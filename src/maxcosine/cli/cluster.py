@@ -67,7 +67,7 @@ def train_on(
     seconds = time.perf_counter() - started
     first, model = estimator.rounds_[0], estimator.model_
     examples = sum(tally.examples for tally in estimator.rounds_)
-    status = Status(rounds, examples, first.examples, first.mistakes, first.bad)
+    status = Status(rounds, examples, model.n_judged, model.mistakes, first.bad)
     inputs = describe_inputs(expand(data))
     recorded = {**options, **learner, "on": cluster.on, **merging}
     model_file.save(model, path, provenance=provenance(status, inputs, recorded, command_line(), seconds))

@@ -13,7 +13,6 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import typer
 
 if TYPE_CHECKING:
@@ -117,12 +116,8 @@ def training_progress(training: Training, started: float) -> str:
         speed = max(training.read_bytes + inputs.read_bytes - inputs.skipped_bytes, 1) / seconds
         left = inputs.total_bytes * (training.passes - status.passes) - inputs.read_bytes
         parts += [f"{left / speed:.0f} s left", f"{speed / 1e6:.0f} MB/s"]
-    # The running values; a certificate would add up all weights again, which takes longer.
-    norms = np.sqrt(table["sq_v"])
-    bounds = np.divide(table["claim_v"], norms, out=np.zeros(len(table)), where=norms > 0.0)
     parts += [
         f"{(status.examples - training.resumed_at) / seconds:,.0f} examples/s",
         f"{table['updates'].sum():,} updates",
-        f"bound {bounds.min():.3g}",
     ]
     return ", ".join(parts)

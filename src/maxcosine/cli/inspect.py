@@ -48,6 +48,8 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
             "count": features.n_features,
             "bits": features.bits,
         },
+        "mistakes": model.mistakes,
+        "judged": model.n_judged,
         "certificate": {
             name: json_value(getattr(certificate, name))
             for name in ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")

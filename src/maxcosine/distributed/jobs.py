@@ -253,31 +253,30 @@ def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -
     rule, params = rule_of(estimator)
     settings = Settings(rule, params, estimator.average, estimator.fit_intercept, estimator.multiclass, dtype)
     learner = StreamLearner(settings, model)
-    mistakes = 0
+    before = 0 if model is None else model.mistakes
     for batch in stream.batches():
         if estimator.class_weight is not None and len(batch):
             labels = np.array(stream.labels.names)
             weights = row_weights(labels[batch.codes], batch.weights, estimator.class_weight, labels)
             batch = replace(batch, weights=weights)
-        predicted = learner.learn(stream, batch)
-        mistakes += int(np.count_nonzero(predicted != learner.codes_of(batch)))
+        learner.learn(stream, batch)
+    mistakes = 0 if learner.model is None else learner.model.mistakes - before
     return learner.model, Tally(stream.n_examples, mistakes, stream.n_bad, tuple(stream.bad.messages))
 
 
 def _learn_chunks(estimator: OnlineBase, model: Model | None, chunks: Iterable[Any]) -> tuple[Model | None, Tally]:
     learner = clone(estimator) if model is None else with_model(estimator, model)
     learner.set_params(grow_features=True, verbose=0)
-    examples = mistakes = 0
+    examples, before = 0, 0 if model is None else model.mistakes
     for chunk in chunks:
         X, y, weights = chunk if len(chunk) == 3 else (*chunk, None)
         if not len(y):
             continue
         if isinstance(X, list | tuple) and isinstance(X[0], dict):
-            learnt = learn_dicts(learner, X, y, weights, predict=True)
+            learn_dicts(learner, X, y, weights)
         else:
-            learnt = learn_chunk(learner, X, y, sample_weight=weights, predict=True)
-        assert learnt is not None
-        codes, predicted = learnt
-        examples += len(codes)
-        mistakes += int(np.count_nonzero(codes != predicted))
-    return learner.model_ if examples else model, Tally(examples, mistakes)
+            learn_chunk(learner, X, y, sample_weight=weights)
+        examples += len(y)
+    if not examples:
+        return model, Tally()
+    return learner.model_, Tally(examples, learner.mistakes_ - before)

@@ -74,7 +74,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
-            The factors that the steps are multiplied by. Rows of weight 0 are skipped.
+            How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             All classes: they begin with the first row, and others are refused. Without it, a class begins
             with its first row.
         sample_weight : array-like of shape (n_samples,), default=None
-            The factors that the steps are multiplied by. Rows of weight 0 are skipped.
+            How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
 
         Returns
         -------

@@ -49,7 +49,7 @@ class DictMethods:
         y : label
             The class of the example.
         w : float, default=1.0
-            The factor that the step is multiplied by.
+            How much the example counts, relative to the mean weight so far.
         """
         model: Model | None = self.__dict__.get("_model")
         code = None if model is None else model.labels.code(y)
@@ -75,7 +75,7 @@ class DictMethods:
         y : sequence of labels
             The class of each example.
         w : sequence of float, default=None
-            The factors that the steps are multiplied by.
+            How much each example counts, relative to the mean weight so far.
         """
         learn_dicts(self, X, y, w)
 

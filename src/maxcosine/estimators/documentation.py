@@ -43,8 +43,8 @@ PARAMETERS_AND_ATTRIBUTES = """average : bool, default=False
         What is proven of the hypothesis and of the examples seen.
     features_ : array of shape (n_features,)
         The name, the id or the column number of each feature.
-    mistakes_ : int or array of shape (n_classes,)
-        How many examples were predicted wrongly before they were learnt.
+    mistakes_ : int
+        How many examples the last hypothesis predicted wrongly before they were learnt, in all passes.
     updates_ : int or array of shape (n_classes,)
         How many examples changed the hypothesis.
     n_seen_ : int

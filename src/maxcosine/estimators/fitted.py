@@ -50,9 +50,13 @@ class FittedAttributes:
         return self.model_.certificate()
 
     @property
-    def mistakes_(self) -> Any:
-        """How many examples were predicted wrongly before they were learnt: one number, or one per class."""
-        return self.certificate_.mistakes
+    def mistakes_(self) -> int:
+        """How many examples the last hypothesis predicted wrongly before they were learnt, in all passes.
+
+        An example before any class is known counts as wrong, one of weight 0 does not count.
+        `certificate_.mistakes` counts something else: the margins <= 0 of each hypothesis.
+        """
+        return self.model_.mistakes
 
     @property
     def updates_(self) -> Any:

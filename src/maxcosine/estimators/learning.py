@@ -127,6 +127,8 @@ def learn_rows(
         n_first = len(labels) if named is not None else 1 if estimator.multiclass == "joint" else 2
         model = new_model(estimator, np.sort(labels[:n_first]), features, rows.dtype, closed=named is not None)
         labels = labels[n_first:]
+        if named is None:
+            model.await_classes()
     if len(labels):
         # A class that was not named begins with its first row.
         model.add_classes(labels, waiting=named is None)
@@ -176,10 +178,9 @@ def _report_blocks(order: np.ndarray, title: str, model: Model) -> Iterator[np.n
             continue
         reported = now
         seconds = max(now - started, 1e-9)
-        mistakes = int(model.heads.table["mistakes"].sum())
         print(
             f"{title}: {done:,} of {len(order):,} rows ({done / len(order):.0%}), "
-            f"{done / seconds:,.0f} rows/s, {mistakes:,} mistakes, {seconds:.1f} s",
+            f"{done / seconds:,.0f} rows/s, {model.mistakes:,} mistakes, {seconds:.1f} s",
             file=sys.stderr,
         )
 

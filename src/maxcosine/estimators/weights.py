@@ -1,4 +1,4 @@
-"""The weight of each row: the factor that its step is multiplied by."""
+"""The weight of each row: relative to the mean weight so far, it multiplies the row's step."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 
-from maxcosine.rules.rule import LARGEST_FACTOR, SMALLEST_FACTOR
+from maxcosine.rows import LARGEST_WEIGHT, SMALLEST_WEIGHT
 
-IN_RANGE = f"weights are 0, or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}"
+IN_RANGE = f"weights are 0, or between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
 
 
 def row_weights(
@@ -50,7 +50,7 @@ def _sample_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 
 def _in_range(weights: Any) -> Any:
-    return (weights == 0.0) | ((weights >= SMALLEST_FACTOR) & (weights <= LARGEST_FACTOR))
+    return (weights == 0.0) | ((weights >= SMALLEST_WEIGHT) & (weights <= LARGEST_WEIGHT))
 
 
 def _refuse_out_of_range(weights: np.ndarray) -> None:

@@ -44,7 +44,8 @@ class RuleHeads:
         table = self._heads.table
         for averaged in self.kinds:
             heads = self._predicting(averaged)
-            scalars = np.array([heads.exact_coef_sum, table["best_bound"], table["mistakes"]])
+            bounds = self._heads.proven(averaged=averaged).bound
+            scalars = np.array([bounds, np.maximum(bounds, table["best_bound"]), table["mistakes"]])
             self._records[averaged].append((heads.hypotheses()[0], scalars))
 
     def _predicting(self, averaged: bool) -> Heads:
@@ -55,7 +56,7 @@ class RuleHeads:
         predicted = score(self._predicting(averaged), rows) > 0.0
         test_mistakes = np.count_nonzero(predicted != positive[:, None], axis=0)
         table, last = self._heads.table, self._heads.proven().bound
-        bounds = self._heads.averaged_proven().bound if averaged else last
+        bounds = self._heads.proven(averaged=True).bound if averaged else last
         best_bounds = np.max([bounds, last, table["best_bound"]], axis=0)
         return [
             {
@@ -71,10 +72,9 @@ class RuleHeads:
     def curves(self, head: int, *, averaged: bool) -> dict[str, list[Any]]:
         """Return the curves of a head, by name: one value for each time it has learnt."""
         w = np.array([weights[head] for weights, _ in self._records[averaged]])
-        coef_sum, best_bound, mistakes = np.array([one[:, head] for _, one in self._records[averaged]]).T
+        bound, best_bound, mistakes = np.array([one[:, head] for _, one in self._records[averaged]]).T
         norms = np.sqrt(np.einsum("ij,ij->i", w, w))
-        bound = quotient(coef_sum, norms)
-        best = np.maximum.accumulate(np.maximum(best_bound, bound))
+        best = np.maximum.accumulate(best_bound)
         cosine = quotient(w @ w[-1], norms * norms[-1])
         return {
             "mistakes": mistakes.astype(int).tolist(),

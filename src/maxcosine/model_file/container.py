@@ -15,7 +15,7 @@ import numpy as np
 
 from maxcosine import __version__
 
-FORMAT = 1
+FORMAT = 2
 
 # The entries of the metadata: the JSON object, and the checksum of it and of the tensors.
 DESCRIPTION, CHECKSUM = "maxcosine", "sha256"

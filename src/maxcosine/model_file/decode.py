@@ -13,12 +13,15 @@ import numpy as np
 from maxcosine.certificate import HOW, Merge
 from maxcosine.core import FeatureIndex
 from maxcosine.features import Features
-from maxcosine.heads import HEAD, LOG_OVERFLOWED
+from maxcosine.heads import HEAD, LOG_OVERFLOWED, MODEL_SCALARS
 from maxcosine.model import MULTICLASS, Model
 from maxcosine.model_file.container import Checker, TensorFile
 from maxcosine.model_file.encode import LAYOUT, bad_scalar
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
+
+# Scalars of the heads that format 1 lacks, and those that only format 1 has.
+NEW_IN_2, GONE_IN_2 = ("w_exponent", "sum_exponent"), ("claim_v", "sum_norm")
 
 FEATURE_KINDS = ("columns", "sparse columns", "ids", "names")
 
@@ -32,9 +35,14 @@ def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Ru
     multiclass = file.choice(description, "multiclass", MULTICLASS)
     joint = multiclass == "joint"
     n_heads = 1 if joint or len(classes) <= 2 else len(classes)
-    weights = _weights(file, features, len(classes) if joint else n_heads, average=settings["average"])
+    weights = _weights(
+        file, description["format"], features, len(classes) if joint else n_heads, average=settings["average"]
+    )
     n_rows = len(weights["v"])
-    table = _table(file, n_heads, n_rows)
+    table = _table(file, description["format"], n_heads)
+    scalars = _scalars(file, description["format"], table)
+    if fault := bad_scalar(table, scalars, n_rows):
+        raise file.bad(fault)
     state = file.take("state", np.float64, (n_heads, len(rule.state)), finite=True)
     class_seen = file.take("came", np.bool_, (len(classes),)).view(np.uint8) != 0  # any byte but 0 is true
     params, dtype = _params(file, rule), weights["v"].dtype
@@ -49,13 +57,16 @@ def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Ru
     for name, array in weights.items():
         getattr(arrays, name)[tuple(slice(n) for n in array.shape)] = array
     arrays.table[:] = table
+    arrays.scalars[:] = scalars
     arrays.state[:, : len(rule.state)] = state
     arrays.class_seen[: len(classes)] = class_seen
     model.merge = _merge(file, description)
     return model
 
 
-def _weights(file: TensorFile, features: Features, n_columns: int, *, average: bool) -> dict[str, np.ndarray]:
+def _weights(
+    file: TensorFile, format_number: int, features: Features, n_columns: int, *, average: bool
+) -> dict[str, np.ndarray]:
     v = file.take("v", shape=(None, n_columns), finite=True)
     if v.dtype not in (np.float32, np.float64):
         raise file.bad(f"the weights are {v.dtype}, expected float32 or float64")
@@ -63,21 +74,44 @@ def _weights(file: TensorFile, features: Features, n_columns: int, *, average: b
     # There may be more weights than features in an index: features of a refused chunk are forgotten.
     if n_rows < features.n_slots or (features.index is None and n_rows > features.n_slots):
         raise file.bad(f"there are weights for {n_rows:,} features, but {features.n_slots:,} features")
-    weights = {name: file.take(name, v.dtype, (n_columns,), finite=True) for name in ("bias", "total_bias")}
+    # The sums of format 1 have the type of the weights.
+    sums = np.dtype(np.float64) if format_number > 1 else v.dtype
+    weights = {"bias": file.take("bias", v.dtype, (n_columns,), finite=True)}
+    weights["total_bias"] = file.take("total_bias", sums, (n_columns,), finite=True)
     if average:
-        weights["total"] = file.take("total", v.dtype, v.shape, finite=True)
+        weights["total"] = file.take("total", sums, v.shape, finite=True)
     return {"v": v, **weights}
 
 
-def _table(file: TensorFile, n_heads: int, n_rows: int) -> np.ndarray:
-    """Read the scalars of the heads."""
+def _table(file: TensorFile, format_number: int, n_heads: int) -> np.ndarray:
+    """Read the scalars of the heads.
+
+    Format 1 has two that are not used any more, and lacks the exponents. Its best bounds rest on norms that were not
+    summed anew, so they are left out: what the weights themselves prove stays.
+    """
     table = np.zeros(n_heads, HEAD)
+    new = NEW_IN_2 if format_number == 1 else ()
     for field in HEAD.names or ():
-        table[field] = file.take(f"head.{field}", HEAD[field], (n_heads,))
+        if field not in new:
+            table[field] = file.take(f"head.{field}", HEAD[field], (n_heads,))
+    if format_number == 1:
+        for field in GONE_IN_2:
+            file.take(f"head.{field}", np.float64, (n_heads,))
+        table["best_bound"] = 0.0
     table["logged"] = np.where(table["logged"] > 0, LOG_OVERFLOWED, table["logged"])
-    if fault := bad_scalar(table, n_rows):
-        raise file.bad(fault)
     return table
+
+
+def _scalars(file: TensorFile, format_number: int, table: np.ndarray) -> np.ndarray:
+    """Read the scalars of the model; those of format 1 follow from its heads, mistakes only if it has one head."""
+    scalars = np.zeros(1, MODEL_SCALARS)
+    if format_number == 1:
+        mistakes = table["mistakes"][0] if len(table) == 1 else 0
+        scalars[0] = 1.0, table["seen"].max(), mistakes
+        return scalars
+    for field in MODEL_SCALARS.names or ():
+        scalars[field] = file.take(f"model.{field}", MODEL_SCALARS[field], (1,))
+    return scalars
 
 
 def _rule(file: TensorFile, description: dict[str, Any], rules: Sequence[Rule]) -> Rule:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from maxcosine.features import Features
-from maxcosine.heads import HEAD, LOG_OVERFLOWED
+from maxcosine.heads import HEAD, LOG_OVERFLOWED, MODEL_SCALARS
 from maxcosine.model import Model
 from maxcosine.model_file.container import blocks_of
+from maxcosine.rows import LARGEST_WEIGHT
 
 # Fields of the heads that follow from the classes and the rule.
 LAYOUT = ("positive", "joint", "first", "stop", "scale_free")
@@ -50,7 +51,7 @@ def tensors_of(model: Model) -> dict[str, np.ndarray]:
     n_rows = max(features.n_slots, int(table["highest"].max()) + 1)
     # The length of the log depends on the spare rows. The log only saves time, so it counts as overflowed.
     table["logged"] = np.where(table["logged"] > 0, LOG_OVERFLOWED, 0)
-    if fault := bad_scalar(table, n_rows):
+    if fault := bad_scalar(table, arrays.scalars, n_rows):
         raise ValueError(f"{fault}; such a model is not saved")
     weights = {
         "v": arrays.v[:n_rows, :n_columns],
@@ -65,6 +66,7 @@ def tensors_of(model: Model) -> dict[str, np.ndarray]:
         if not all(np.isfinite(block).all() for block in blocks_of(array)):
             raise ValueError(f"{name} has values that are not finite; such a model is not saved")
     tensors = {f"head.{name}": table[name] for name in HEAD.names or ()}
+    tensors |= {f"model.{name}": arrays.scalars[name] for name in MODEL_SCALARS.names or ()}
     tensors |= {**weights, "came": arrays.class_seen[: len(model.classes)] != 0}
     tensors |= _class_tensors(model.classes) | _feature_tensors(features)
     if model.merge is not None:
@@ -109,18 +111,29 @@ def _text_tensors(name: str, texts: Sequence[str]) -> dict[str, np.ndarray]:
     return {f"{name}.letters": np.frombuffer(b"".join(parts), np.uint8), f"{name}.starts": starts}
 
 
-def bad_scalar(table: np.ndarray, n_rows: int) -> str | None:
-    """Say which scalar of the heads is out of range, if one is: the core trusts them."""
+def bad_scalar(table: np.ndarray, scalars: np.ndarray, n_rows: int) -> str | None:
+    """Say which scalar of the heads or of the model is out of range, if one is: the core trusts them."""
     bounds: dict[str, tuple[Any, Any]] = {
         "weighted": (0, 1),
         "since": (-1, table["seen"]),
         "highest": (-1, n_rows - 1),
         "logged": (0, LOG_OVERFLOWED),
         "scale": (MIN_SCALE, MAX_FLOAT),
+        # Infinite where rounding leaves nothing to claim.
+        "slack_v": (0.0, np.inf),
+        "sum_slack": (0.0, np.inf),
+        "w_exponent": (-MAX_COUNT, MAX_COUNT),
+        "sum_exponent": (-MAX_COUNT, MAX_COUNT),
+        "mistakes": (0, scalars["weighed_rows"]),
+        "mean_weight": (0.0, LARGEST_WEIGHT),
     }
-    for name in HEAD.names or ():
-        low, high = bounds.get(name, (0, MAX_COUNT if HEAD[name].kind == "i" else MAX_FLOAT))
-        good = (table[name] >= low) & (table[name] <= high)
-        if name not in LAYOUT and not good.all():
-            return f"the tensor 'head.{name}' has the value {table[name][~good][0]}, which is out of range"
+    for prefix, records in (("head", table), ("model", scalars)):
+        for name in records.dtype.names or ():
+            if name in LAYOUT:
+                continue
+            whole = records.dtype[name].kind == "i"
+            low, high = bounds.get(name, (0, MAX_COUNT if whole else MAX_FLOAT))
+            good = (records[name] >= low) & (records[name] <= high)
+            if not good.all():
+                return f"the tensor '{prefix}.{name}' has the value {records[name][~good][0]}, which is out of range"
     return None

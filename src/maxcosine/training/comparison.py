@@ -36,7 +36,8 @@ class Contender:
         started = time.perf_counter()
         predicted = self.learner.learn(stream, batch)
         self.seconds += time.perf_counter() - started
-        wrong = self.wrong + np.cumsum(predicted != self.learner.codes_of(batch))
+        counted = True if batch.weights is None else batch.weights > 0.0
+        wrong = self.wrong + np.cumsum((predicted != self.learner.codes_of(batch)) & counted)
         self.wrong_at += wrong[marks].tolist()
         self.wrong = int(wrong[-1])
 

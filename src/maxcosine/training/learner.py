@@ -49,34 +49,28 @@ class StreamLearner:
         """Which hashed columns have a name."""
 
     def learn(self, stream: Stream, batch: RowBatch) -> np.ndarray:
-        """Learn rows in their order; return the code predicted for each row just before it was learnt."""
+        """Learn rows in their order; return the code predicted for each row just before it was learnt.
+
+        The code is -1 before any class is known.
+        """
         if not len(batch):
             return np.zeros(0, np.int64)
-        before = self._n_seen()
-        try:
-            return self._learn(stream, batch)
-        except (BadRow, BadStep) as error:
-            place = batch.places.start(self._n_seen() - before)
-            raise StreamError(f"{stream.inputs.where(place.source, place.line)}: {error}") from None
+        # Rows before the second class are learnt separately: the result must not depend on where blocks end.
+        labels, n_single = stream.labels.names, self._n_single(stream, batch)
+        if not n_single:
+            return self._learn_rows(stream, labels, batch)
+        single, rest = batch[:n_single], batch[n_single:]
+        predicted = self._learn_rows(stream, labels[: batch.codes[0] + 1], single)
+        if not len(rest):
+            return predicted
+        later = self._learn_rows(stream, labels, rest)
+        # The classes in the rest may have changed the code of the only class before.
+        return np.concatenate([np.where(predicted < 0, predicted, self.codes_of(single)), later])
 
     def codes_of(self, batch: RowBatch) -> np.ndarray:
         """Return the codes of the classes of rows that were learnt."""
         codes: np.ndarray = self._codes[batch.codes]
         return codes
-
-    def _n_seen(self) -> int:
-        return 0 if self.model is None else self.model.n_seen
-
-    def _learn(self, stream: Stream, batch: RowBatch) -> np.ndarray:
-        """Learn rows before the second class separately: the result must not depend on where blocks end."""
-        labels, n_single = stream.labels.names, self._n_single(stream, batch)
-        if not n_single:
-            return self._learn_rows(stream, labels, batch)
-        single, rest = batch[:n_single], batch[n_single:]
-        self._learn_rows(stream, labels[: batch.codes[0] + 1], single)
-        predicted = self._learn_rows(stream, labels, rest) if len(rest) else np.zeros(0, np.int64)
-        # The only class was predicted for these rows; the classes in the rest may have changed its code.
-        return np.concatenate([self.codes_of(single), predicted])
 
     def _n_single(self, stream: Stream, batch: RowBatch) -> int:
         """Count the rows before a second class, if the model has no second class yet."""
@@ -96,7 +90,11 @@ class StreamLearner:
         self._add_labels(model, labels)
         self._keep_names(model.features, batch)
         predicted = np.empty(len(batch), np.int64)
-        model.learn(rows, self.codes_of(batch), weights=batch.weights, mapped=True, predicted=predicted)
+        try:
+            model.learn(rows, self.codes_of(batch), weights=batch.weights, mapped=True, predicted=predicted)
+        except (BadRow, BadStep) as error:
+            place = batch.places.start(error.row)
+            raise StreamError(f"{stream.inputs.where(place.source, place.line)}: {error}") from None
         return predicted
 
     def _new_model(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> Model:
@@ -108,7 +106,7 @@ class StreamLearner:
             features.bits = bits or None
         # The first classes exist from the start, others begin with their first row.
         classes = np.sort(np.array(labels[: 1 if settings.multiclass == "joint" else 2]))
-        return Model.create(
+        model = Model.create(
             settings.rule,
             settings.params,
             classes,
@@ -119,6 +117,8 @@ class StreamLearner:
             multiclass=settings.multiclass,
             closed=False,
         )
+        model.await_classes()
+        return model
 
     def _add_labels(self, model: Model, labels: Sequence[str]) -> None:
         """Find the classes of new labels; a new class begins with the first row that has it."""

@@ -22,9 +22,9 @@ class Status:
     examples: int = 0
     """Examples of all passes."""
     judged: int = 0
-    """Examples of the first pass: each was predicted before the model learnt from it."""
+    """Examples of positive weight: each was predicted before the model learnt from it."""
     wrong: int = 0
-    """How many of these predictions were wrong."""
+    """How many of these predictions were wrong; the first, before any class is known, is."""
     bad: int = 0
     """Bad lines of the data, which were skipped."""
 

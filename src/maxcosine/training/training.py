@@ -145,22 +145,28 @@ class Training:
         while done < len(batch):
             left = self.every - self.status.examples % self.every if self.checkpoint else len(batch)
             part = batch[done : done + left]
+            before = self._counts()
             predicted = self.learner.learn(self.stream, part)
             done += len(part)
             self.status.examples += len(part)
-            if not self.status.passes:
-                self.status.judged += len(part)
-                self.status.wrong += int(np.count_nonzero(predicted != self.learner.codes_of(part)))
-                if "predictions" in self._side_files:
-                    self._side_files["predictions"].write(self._lines_of(predicted))
+            judged, wrong = self._counts()
+            self.status.judged += judged - before[0]
+            self.status.wrong += wrong - before[1]
+            if not self.status.passes and "predictions" in self._side_files:
+                self._side_files["predictions"].write(self._lines_of(predicted))
             if self.on_batch is not None:
                 self.on_batch(self, predicted)
             if self.checkpoint and self.status.examples % self.every == 0:
                 self._save(part.places.end(len(part) - 1))
 
+    def _counts(self) -> tuple[int, int]:
+        model = self.learner.model
+        return (0, 0) if model is None else (model.n_judged, model.mistakes)
+
     def _lines_of(self, predicted: np.ndarray) -> bytes:
         assert self.learner.model is not None
-        lines = [f"{label_text(label)}\n" for label in self.learner.model.classes.tolist()]
+        # The line of code -1, before any class is known, is empty.
+        lines = [*(f"{label_text(label)}\n" for label in self.learner.model.classes.tolist()), "\n"]
         return "".join([lines[code] for code in predicted.tolist()]).encode()
 
     def _count_bad(self, place: Place) -> None:

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 import scipy.sparse
 
 from maxcosine.data import MAX_REPORTED
-from maxcosine.rows import BadRow, bad_rows, row_values
-from maxcosine.rules.rule import LARGEST_FACTOR, SMALLEST_FACTOR
+from maxcosine.rows import LARGEST_WEIGHT, SMALLEST_WEIGHT, BadRow, bad_rows, row_values
 
 DENSE = 1
 """The value of the field `type` of Spark's dense vectors; sparse ones have 0."""
@@ -132,8 +131,8 @@ def _label_faults(labels: pa.Array) -> dict[int, str]:
 
 def _weight_faults(weights: pa.Array) -> dict[int, str]:
     numbers = _to_numpy(weights)
-    good = (numbers == 0.0) | ((numbers >= SMALLEST_FACTOR) & (numbers <= LARGEST_FACTOR))
-    allowed = f"weights are 0, or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}"
+    good = (numbers == 0.0) | ((numbers >= SMALLEST_WEIGHT) & (numbers <= LARGEST_WEIGHT))
+    allowed = f"weights are 0, or between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
     return {row: f"its weight is {numbers[row]:g}; {allowed}" for row in _where(~good)}
 
 
