@@ -36,7 +36,7 @@ def maximise(r: float, p: float, s: float, q: float, t: float) -> tuple[float, f
 
 # Learning and scoring (core/bindings/learning.cpp)
 
-LIMITS: Mapping[str, tuple[float, float, float, float, float, float]]
+LIMITS: Mapping[str, tuple[float, float, float, float, float, float, float]]
 NO_ROOM: int
 
 class Engine:
