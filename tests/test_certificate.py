@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 
 from maxcosine import RULES, OnlineClassifier
+from maxcosine.certificate_text import rounded_down, rounded_up
 from tests.reference import run
 
 BUDGETED = [name for name, rule in RULES.items() if rule.own_bound]
@@ -100,8 +101,8 @@ def test_last_is_the_certificate_of_the_last_hypothesis():
 def test_repr_says_what_is_proven_in_which_space(average, fit_intercept):
     proven = certificate(average=average, fit_intercept=fit_intercept)
     text = repr(proven)
-    assert f"no separator of the 80 examples seen has a margin above {proven.margin_ceiling:.6g}" in text
-    assert f"at least {proven.bound:.6g}" in text
+    assert f"no separator of the 80 examples seen has a margin above {rounded_up(proven.margin_ceiling, 6)}" in text
+    assert f"at least {rounded_down(proven.bound, 6)} g" in text
     assert ("the features and a constant 1, through the origin" in text) == fit_intercept
     assert ("averaged" in text) == average
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.certificate_text import describe
 from maxcosine.heads import LIMITS, Heads, Proven, quotient
 
 # More than the rounding of the few operations of a formula, relative to its result.
@@ -209,17 +210,7 @@ class Certificate(_Comparable):
         return float(budget) if budget.ndim == 0 else budget
 
     def __repr__(self) -> str:
-        kinds = f"{'averaged ' if self.averaged else ''}{'joint ' if self.joint else ''}"
-        title = f"Certificate of the {kinds}{self.rule} hypothesis"
-        lines = _table(self, title) if np.ndim(self.bound) else _text(self, title)
-        if self.merge is not None:
-            lines.append(
-                f"  merged from {self.merge.models:,} models by {self.merge.how!r}; bounds at the merge: "
-                f"certified {_range(self.merge.certified)}, mean {_range(self.merge.mean)}"
-            )
-        if self.weighted:
-            lines.append("  steps were weighted: Lambda includes the weights; there is no mistake budget")
-        return "\n".join(lines)
+        return describe(self)
 
 
 def certificate_of(heads: Heads, classes: np.ndarray, merge: Merge | None = None) -> Certificate:
@@ -273,67 +264,3 @@ def _own_bounds(heads: Heads) -> np.ndarray:
     given = zip(heads.arrays.state, np.square(last.norm).tolist(), last.coef_sum.tolist(), strict=True)
     own = np.array([own_bound(tuple(state[:n_state]), sq_w, coef_sum) for state, sq_w, coef_sum in given])
     return np.asarray(np.minimum(own, last.bound))
-
-
-# How certificates are shown
-
-
-def _text(c: Certificate, title: str) -> list[str]:
-    """The lines that describe one hypothesis."""
-    return [
-        title,
-        f"  proven: {_statement(c)}",
-        f"  its cosine to a separator of margin g is at least {c.bound:.6g} g - {c.rounding:.1g}",
-        f"  space: {c.space}, through the origin",
-        f"  Lambda {c.coef_sum:.6g}, norm {c.norm:.6g}, bound {c.bound:.6g}, best bound {c.best_bound:.6g}",
-        f"  seen {c.seen:,}{_since(c)}, mistakes {c.mistakes:,}, updates {c.updates:,}",
-    ]
-
-
-def _statement(c: Certificate) -> str:
-    ceiling = c.margin_ceiling
-    if ceiling == np.inf:
-        return "nothing yet"
-    examples = f"the {c.seen:,} examples seen"
-    if c.joint:
-        return f"no weights tell the classes of {examples} apart with a margin above {ceiling:.6g}"
-    return f"no separator of {examples} has a margin above {ceiling:.6g}"
-
-
-def _since(c: Certificate) -> str:
-    """Which examples are counted, if not all."""
-    if not c.since:
-        return ""
-    if c.merge is not None:
-        return f" of {c.since + c.seen:,}"
-    return f" from example {c.since + 1:,} on"
-
-
-def _table(c: Certificate, title: str) -> list[str]:
-    """The lines that describe one hypothesis for each class."""
-    late = np.any(c.since)
-    counted = "from example" if c.merge is None else "seen"
-    lines = [
-        f"{title}, one for each class against the rest",
-        f"  proven of the {np.max(c.seen):,} examples seen: no separator of a class from the rest "
-        "has a margin above its ceiling",
-        f"  space: {c.space}, through the origin; "
-        f"the cosine to a separator of margin g is at least bound * g - {np.max(c.rounding):.1g}",
-        f"{'class':>16}{'ceiling':>12}{'bound':>12}{'best bound':>12}{'Lambda':>12}{'norm':>12}"
-        f"{'mistakes':>12}{'updates':>12}{counted if late else '':>14}".rstrip(),
-    ]
-    if late:
-        which = "of the models that know it" if c.merge else "from its first one on"
-        lines.insert(2, f"  for a class that came late: of the examples {which}")
-    numbers = (c.margin_ceiling, c.bound, c.best_bound, c.coef_sum, c.norm)
-    counts = (c.mistakes, c.updates, c.seen if c.merge else c.since + 1)
-    for label, *row in zip(c.classes, *numbers, *counts, strict=True):
-        cells = "".join(f"{value:12.5g}" for value in row[:-3])
-        start = f"{row[-1]:14,d}" if late else ""
-        lines.append(f"{label!s:>16}{cells}{row[-3]:12,d}{row[-2]:12,d}{start}")
-    return lines
-
-
-def _range(bounds: Number) -> str:
-    low, high = np.min(bounds), np.max(bounds)
-    return f"{low:.6g}" if np.ndim(bounds) == 0 else f"{low:.6g} to {high:.6g}"
