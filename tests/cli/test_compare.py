@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from maxcosine.certificate_text import rounded_down, rounded_up
 from maxcosine.data import ReadOptions, Stream
 from maxcosine.experiments import comparison_report
 from maxcosine.rules import RULES
@@ -100,7 +101,7 @@ def test_table_of_the_report(folder):
     _, *rows = table(page_of(found), "The rules")
     for row, rule in zip(rows, found["rules"], strict=True):
         errors = [f"{100 * rule[f'{kind}_error']:.3f} %" for kind in ("progressive", "test")]
-        bound, ceiling = f"{max(rule['bounds']):.4g}", f"{min(rule['margin_ceilings']):.4g}"
+        bound, ceiling = rounded_down(max(rule["bounds"]), 4), rounded_up(min(rule["margin_ceilings"]), 4)
         assert row[1:6] == [*errors, f"{rule['updates']:,}", bound, ceiling]
 
 

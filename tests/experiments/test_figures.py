@@ -1,14 +1,19 @@
 """Figures show the numbers of the results, in colours that all readers can tell apart."""
 
 import itertools
+import operator
 import sys
 import xml.etree.ElementTree as ElementTree
+from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from maxcosine.experiments import figures
+from maxcosine.experiments import charts, figures
 from maxcosine.experiments.charts import ALL, FEW
+from maxcosine.experiments.results import CURVES, mean_curves
 from maxcosine.experiments.rule_styles import STYLES, colour_of, marker_of, title_of
 from maxcosine.experiments.statistics import differences, means, spreads
 from tests.experiments.small import EXAMPLES, MANY, PAPER, small_results
@@ -83,9 +88,9 @@ def test_curves_are_those_of_the_results():
     for name in ("bound", "cosine"):
         (row,) = rows(figure(results, name), rule="MCP", index=1)
         assert row["examples"] == EXAMPLES
-        assert row["value"] == pytest.approx(results.curves["rules"]["mcp"]["1"][name])
+        assert row["value"] == pytest.approx(results.curves["rules"]["mcp"]["1"][name], rel=1e-3)  # four digits
     (mean,) = rows(figure(results, "learning"), rule="PA", index=ALL)
-    assert mean["value"] == pytest.approx([10.0, 9.0, 100 * 25 / 300, 100 * 29 / 400], rel=1e-5)
+    assert mean["value"] == pytest.approx([10.0, 9.0, 100 * 25 / 300, 100 * 29 / 400], rel=1e-3)
     ceiling = figure(results, "margin_ceiling")  # points without a proof are not drawn
     drawn = [rows(ceiling, rule="PA", index=label)[0]["examples"] for label in (ALL, 0, 1)]
     assert drawn == [EXAMPLES[1:], EXAMPLES[1:], EXAMPLES]
@@ -141,3 +146,16 @@ def test_missing_renderer_is_an_error_that_says_what_to_install(tmp_path, monkey
     with pytest.raises(ImportError, match=r"pip install 'maxcosine\[report\]'"):
         figures.save(small_results(), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@given(st.lists(st.floats(1e-12, 1e12), min_size=1, max_size=5))
+def test_curves_draw_and_describe_bounds_rounded_down_and_ceilings_rounded_up(values):
+    exact = [Decimal(value) for value in values]
+    for name, is_safe in (("bound", operator.le), ("margin_ceiling", operator.ge)):
+        unit = {"label": 0, "curves": {"mcp": dict.fromkeys(CURVES, values)}}
+        means = mean_curves([unit], list(range(len(values))))["rules"]["mcp"]["0"][name]
+        assert all(map(is_safe, (Decimal(repr(mean)) for mean in means), exact))
+        row = charts.curve_row("mcp", name, np.arange(len(values)), np.array(values))
+        assert all(is_safe(Decimal(f"{drawn:.4g}"), one) for drawn, one in zip(row["value"], exact, strict=True))
+        words = charts.describe({"MCP": values[0]}, name).split()
+        assert is_safe(Decimal(words[1]), exact[0])

@@ -1,13 +1,17 @@
 """The protocol gives exactly the counts of the reference."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from maxcosine import RULES, rule
 from maxcosine.experiments import datasets
 from maxcosine.experiments.protocol import Experiment, Learner, Protocol, learners_of
+from maxcosine.experiments.rule_heads import ceiling_of
 from tests.experiments.small import PAPER, small_dataset
 from tests.reference import run as run_reference
 
@@ -73,9 +77,16 @@ def test_curves_end_with_the_values_of_the_run():
         assert curves["mistakes"][0] <= found.bucket_size
         assert curves["mistakes"][-1] == run["train_mistakes"]
         assert curves["cosine"][-1] == pytest.approx(1.0)
-        assert curves["bound"][-1] == pytest.approx(run["bound"], rel=1e-6)
+        assert curves["bound"][-1] == run["bound"]
         assert np.all(np.diff(curves["margin_ceiling"]) <= 0.0)
-        assert run["margin_ceiling"] <= 1.0 / run["bound"]
+        assert run["margin_ceiling"] <= ceiling_of(run["bound"])
+
+
+@given(st.floats(1e-300, 1e300))
+def test_ceiling_is_not_below_the_exact_quotient(bound):
+    ceiling = ceiling_of(bound)
+    assert Fraction(ceiling) * Fraction(bound) >= 1
+    assert ceiling <= 1.0 / bound * (1 + 1e-15)
 
 
 def test_users_rule_takes_part():

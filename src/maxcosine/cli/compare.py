@@ -101,6 +101,7 @@ def compare(
 
 def _show(found: dict[str, Any]) -> None:
     """Print a table of the rules, the best one first."""
+    from maxcosine.certificate_text import rounded_up
     from maxcosine.cli.display import console
     from maxcosine.cli.tables import new_table, report_bad_lines
     from maxcosine.experiments.rule_styles import title_of
@@ -114,7 +115,7 @@ def _show(found: dict[str, Any]) -> None:
         ceilings = [one for one in row["margin_ceilings"] if one is not None]
         cells = [f"{row['progressive_error']:.3%}"]
         cells += [f"{row['test_error']:.3%}"] if tested else []
-        cells += [f"{row['updates']:,}", f"{min(ceilings):.4g}" if ceilings else "-", f"{row['seconds']:.2f}"]
+        cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-", f"{row['seconds']:.2f}"]
         table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
     console().print(table)
     report_bad_lines(found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from maxcosine.certificate_text import rounded_up
 from maxcosine.cli.display import console, tell
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def show_outcome(outcome: dict[str, Any]) -> None:
             "progressive error": f"{outcome['progressive_error']:.3%}",
             "test error": _test_error(outcome),
             "updates": f"{int(np.sum(outcome['updates'])):,}",
-            "margin ceiling": _first(["none" if one is None else f"{one:.4g}" for one in ceilings]),
+            "margin ceiling": _first(["none" if one is None else rounded_up(one, 4) for one in ceilings]),
             "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
             "speed": f"{outcome['examples_per_second']:,.0f} examples/s"
             + (f", {speed:.0f} MB/s" if speed is not None else ""),

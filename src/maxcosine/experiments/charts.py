@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from maxcosine.experiments.results import AVERAGED
+from maxcosine.experiments.results import AVERAGED, rounded
 from maxcosine.experiments.rule_styles import colour_of, marker_of, title_of
 
 Spec = dict[str, Any]
@@ -17,6 +17,8 @@ Spec = dict[str, Any]
 ALL = -1
 """The index that stands for all labels."""
 ALL_LABELS = "all labels"
+DIGITS = 4
+"""Significant digits of the values in figures."""
 FEW = 6
 """The number of rules that fit side by side at every label, and of curves that fit in one figure."""
 
@@ -67,10 +69,13 @@ def renderer() -> Any:
     return vl_convert
 
 
-def describe(values: dict[str, float]) -> str:
-    """List titles of rules with values, the smallest first; of many rules, the first few and the last."""
+def describe(values: dict[str, float], name: str = "") -> str:
+    """List titles of rules with values, the smallest first; of many rules, the first few and the last.
+
+    `name` is that of the curve which the values are on, if any.
+    """
     ranked = sorted((value, title) for title, value in values.items() if np.isfinite(value))
-    words = [f"{title} {value:.4g}" for value, title in ranked]
+    words = [f"{title} {rounded(name, value, DIGITS)}" for value, title in ranked]
     if len(words) > FEW + 1:
         words = [*words[:FEW], f"and so on up to {words[-1]}"]
     return ", ".join(words) or "nothing is proven"
@@ -98,7 +103,7 @@ def curve_chart(rows: list[Spec], rules: Sequence[str], shown: Iterable[str], x:
     marked = examples[:: -max(1, len(examples) // 6)]  # the last, and about six before it
     dashes = [[5, 3] if rule.startswith(AVERAGED) else [1, 0] for rule in rules]
     markers = [marker_of(rule) for rule in rules]
-    value = {"field": "value", "title": y["title"], "format": ".4~g"}
+    value = {"field": "value", "title": y["title"], "format": f".{DIGITS}~g"}
     lines = {
         "mark": {"type": "line", "strokeWidth": 1.8},
         "encoding": {"strokeDash": by_rule(rules, dashes, LEGEND_OF_SHOWN)},
@@ -120,9 +125,9 @@ def curve_chart(rows: list[Spec], rules: Sequence[str], shown: Iterable[str], x:
     }
 
 
-def curve_row(rule: str, examples: np.ndarray, values: np.ndarray, index: int = ALL) -> Spec:
+def curve_row(rule: str, name: str, examples: np.ndarray, values: np.ndarray, index: int = ALL) -> Spec:
     """Return one row for a whole curve: a row for each point would make the file much larger."""
-    points = [float(f"{value:.6g}") for value in values]
+    points = [float(rounded(name, value, DIGITS)) for value in values]
     return {"rule": title_of(rule), "index": index, "examples": examples.tolist(), "value": points}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine import files
+from maxcosine.certificate_text import rounded_down, rounded_up
 from maxcosine.experiments import charts, html_page
 from maxcosine.experiments.charts import ALL, FEW, Figure, Spec
 from maxcosine.experiments.environment import processor, versions
@@ -200,7 +201,7 @@ def learning(results: ComparedRules) -> Figure:
     rows = []
     for rule, row in results.rows.items():
         shares = 100.0 * np.array(row["progressive_mistakes"]) / marks
-        rows.append(charts.curve_row(rule, marks[drawn], shares[drawn]))
+        rows.append(charts.curve_row(rule, "mistakes", marks[drawn], shares[drawn]))
     y = charts.number("value", "mistakes in 100 examples so far", axis={"tickCount": 5}, scale={"zero": True})
     last = dict(list(results.errors(PROGRESSIVE).items())[:FEW])
     title = "Progressive error while learning"
@@ -229,8 +230,8 @@ def _table(results: ComparedRules) -> str:
                     for error in map(results.errors, results.kinds)
                 ),
                 Cell(f"{row['updates']:,}", row["updates"]),
-                Cell("-", 0.0) if bound is None else Cell(f"{bound:.4g}", bound),
-                Cell("-", math.inf) if ceiling is None else Cell(f"{ceiling:.4g}", ceiling),
+                Cell("-", 0.0) if bound is None else Cell(rounded_down(bound, 4), bound),
+                Cell("-", math.inf) if ceiling is None else Cell(rounded_up(ceiling, 4), ceiling),
                 Cell(f"{row['seconds']:.2f}", row["seconds"]),
             ]
         )

@@ -224,7 +224,7 @@ def _curves(results: Results, name: str, title: str, caption: str, y: Spec, desc
     for rule, table in tables.items():
         for index, values in enumerate(table, start=ALL):
             drawn = np.isfinite(values) & ((values > 0.0) | (y["scale"].get("type") != "log"))
-            rows.append(charts.curve_row(rule, examples[drawn], values[drawn], index))
+            rows.append(charts.curve_row(rule, name, examples[drawn], values[drawn], index))
     shown = [rule for rule in default_rules(results) if rule in tables]
     spec = charts.curve_chart(rows, list(tables), shown, charts.examples_axis(), y)
     point = max(0, round(described_at * len(examples)) - 1)
@@ -233,7 +233,7 @@ def _curves(results: Results, name: str, title: str, caption: str, y: Spec, desc
         for rule in shown
         for index, value in enumerate(tables[rule][:, point], start=ALL)
     ]
-    alt = _alt(results, f"{title} after {examples[point]:,} examples", described, by_label=True)
+    alt = _alt(results, f"{title} after {examples[point]:,} examples", described, by_label=True, curve=name)
     return Figure(name, title, caption, alt, spec, has_curves=True)
 
 
@@ -247,13 +247,13 @@ def _curve_table(results: Results, rule: str, name: str) -> np.ndarray:
     return np.vstack([table.mean(axis=0), table])
 
 
-def _alt(results: Results, title: str, rows: list[Spec], *, by_label: bool) -> dict[int, str]:
+def _alt(results: Results, title: str, rows: list[Spec], *, by_label: bool, curve: str = "") -> dict[int, str]:
     """Describe the means of all rules: over all labels and, `by_label`, for each label."""
     names = ["mean over all labels", *(f"label {label}" for label in results.labels)]
     texts = {}
     for index, name in enumerate(names if by_label else names[:1], start=ALL):
         values = {row["rule"]: row["mean"] for row in rows if row["index"] == index}
-        texts[index] = f"{title}, {name}: {charts.describe(values)}."
+        texts[index] = f"{title}, {name}: {charts.describe(values, curve)}."
     return texts
 
 

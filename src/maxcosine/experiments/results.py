@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine import files
+from maxcosine.certificate_text import rounded_down, rounded_up
 
 FORMAT = "maxcosine experiment 1"
 AVERAGED = "avg_"
@@ -125,14 +126,21 @@ def mean_curves(units: Iterable[Unit], examples: list[int]) -> dict[str, Any]:
             rules.setdefault(rule, {}).setdefault(str(unit["label"]), []).append(curves)
     for by_label in rules.values():
         for label, found in by_label.items():
-            by_label[label] = {name: _mean([one[name] for one in found]) for name in CURVES}
+            by_label[label] = {name: _mean(name, [one[name] for one in found]) for name in CURVES}
     return {"examples": examples, "rules": rules}
 
 
-def _mean(curves: list[list[float | None]]) -> list[float | None]:
+def rounded(name: str, value: float, digits: int) -> str:
+    """Write a number of a curve: a bound is rounded down, a ceiling up, all else to the nearest decimal."""
+    if name == "bound":
+        return rounded_down(value, digits)
+    return rounded_up(value, digits) if name == "margin_ceiling" else f"{value:.{digits}g}"
+
+
+def _mean(name: str, curves: list[list[float | None]]) -> list[float | None]:
     """Average curves point by point, to six digits; a point that one of them lacks has no mean."""
     means = np.mean(np.array(curves, np.float64), axis=0)  # None becomes NaN
-    return [None if np.isnan(value) else float(f"{value:.6g}") for value in means]
+    return [None if np.isnan(value) else float(rounded(name, value, 6)) for value in means]
 
 
 def _to_json(value: Any, depth: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,21 +44,21 @@ class RuleHeads:
         learn(self._heads, rows, positive.astype(np.int64))
         table = self._heads.table
         for averaged in self.kinds:
-            heads = self._predicting(averaged)
-            bounds = self._heads.proven(averaged=averaged).bound
-            scalars = np.array([bounds, np.maximum(bounds, table["best_bound"]), table["mistakes"]])
-            self._records[averaged].append((heads.hypotheses()[0], scalars))
+            scalars = np.array([self._bounds(averaged), table["best_bound"], table["mistakes"]])
+            self._records[averaged].append((self._predicting(averaged).hypotheses()[0], scalars))
 
     def _predicting(self, averaged: bool) -> Heads:
         return self._heads if averaged else self._heads.last()
+
+    def _bounds(self, averaged: bool) -> np.ndarray:
+        return self._heads.proven(averaged=averaged).bound
 
     def outcomes(self, rows: SlotRows, positive: np.ndarray, *, averaged: bool) -> list[dict[str, Any]]:
         """Test the hypotheses on rows; return the counts and bounds that a `Run` has, for each head."""
         predicted = score(self._predicting(averaged), rows) > 0.0
         test_mistakes = np.count_nonzero(predicted != positive[:, None], axis=0)
-        table, last = self._heads.table, self._heads.proven().bound
-        bounds = self._heads.proven(averaged=True).bound if averaged else last
-        best_bounds = np.max([bounds, last, table["best_bound"]], axis=0)
+        table, bounds = self._heads.table, self._bounds(averaged)
+        best_bounds = np.max([bounds, self._bounds(False), table["best_bound"]], axis=0)
         return [
             {
                 "test_mistakes": int(test_mistakes[head]),
@@ -74,7 +75,7 @@ class RuleHeads:
         w = np.array([weights[head] for weights, _ in self._records[averaged]])
         bound, best_bound, mistakes = np.array([one[:, head] for _, one in self._records[averaged]]).T
         norms = np.sqrt(np.einsum("ij,ij->i", w, w))
-        best = np.maximum.accumulate(best_bound)
+        best = np.maximum.accumulate(np.maximum(best_bound, bound))
         cosine = quotient(w @ w[-1], norms * norms[-1])
         return {
             "mistakes": mistakes.astype(int).tolist(),
@@ -85,5 +86,5 @@ class RuleHeads:
 
 
 def ceiling_of(best_bound: float) -> float | None:
-    """Return the margin ceiling that a bound proves; None if it proves nothing."""
-    return 1.0 / float(best_bound) if best_bound > 0.0 else None
+    """Return the margin ceiling that a bound proves, rounded up; None if it proves nothing."""
+    return math.nextafter(1.0 / float(best_bound), math.inf) if best_bound > 0.0 else None
