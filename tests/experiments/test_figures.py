@@ -159,3 +159,43 @@ def test_curves_draw_and_describe_bounds_rounded_down_and_ceilings_rounded_up(va
         assert all(is_safe(Decimal(f"{drawn:.4g}"), one) for drawn, one in zip(row["value"], exact, strict=True))
         words = charts.describe({"MCP": values[0]}, name).split()
         assert is_safe(Decimal(words[1]), exact[0])
+
+
+def axis_of(x, y, examples, values):
+    """The labels that a reader sees on the axes of a chart with one curve, and the number of ticks, by axis."""
+    row = charts.curve_row("mcp", "", np.array(examples), np.array(values))
+    svg = charts.renderer().vegalite_to_svg(charts.curve_chart([row], ["mcp"], ["mcp"], x, y))
+    found = {}
+    for axis in ElementTree.fromstring(svg).findall(".//*[@class='mark-group role-axis']"):
+        labels, titles = (axis.findall(f".//*[@class='mark-text role-axis-{kind}']/*") for kind in ("label", "title"))
+        if titles:
+            seen = [one.text for one in labels if one.text and one.get("opacity") == "1"]
+            found[titles[0].text] = seen, len(axis.findall(".//*[@class='mark-rule role-axis-tick']/*"))
+    return found
+
+
+@pytest.mark.parametrize("low", [3e-12, 0.0102, 0.05, 0.08, 0.0921, 1.0, 3.0, 7e8])
+@pytest.mark.parametrize("ratio", [1.02, 1.05, 1.4, 2.5, 8.0, 12.0, 80.0, 2e3, 1e7])
+def test_logarithmic_axes_have_labelled_ticks_over_any_range(low, ratio):
+    y = charts.log_number("value", "a bound")
+    labels, n_ticks = axis_of(charts.examples_axis(), y, [1, 9], [low, low * ratio])["a bound"]
+    numbers = [float(label) for label in labels]
+    assert 3 <= len(numbers) <= 15
+    assert numbers == sorted(set(numbers))
+    assert n_ticks >= len(labels)
+    if 10.0 < ratio < 1e6:  # shorter ticks between the labelled ones
+        assert n_ticks >= 2 * len(labels)
+    longest = max(b / a for a, b in itertools.pairwise([low, *numbers, low * ratio]))
+    assert longest < max(3.0, ratio**0.6)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("n", [7, 45, 400, 123_456, 80_000_000])
+def test_axis_of_examples_counts_in_whole_examples(log, n):
+    first = max(1, n // 1000)
+    axis = axis_of(charts.examples_axis(log=log), charts.number("value", "a share"), [first, n], [1.0, 2.0])
+    labels, _ = axis["examples so far"]
+    assert len(labels) >= (2 if n < 10 else 3)
+    units = {"k": 1e3, "M": 1e6}
+    numbers = [float(label.rstrip("kM").replace(",", "")) * units.get(label[-1], 1.0) for label in labels]
+    assert numbers == sorted({round(number) for number in numbers})

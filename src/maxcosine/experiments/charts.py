@@ -27,7 +27,6 @@ LEGEND: Spec = {"title": None, "orient": "top", "labelLimit": 200}
 LEGEND_OF_SHOWN: Spec = {**LEGEND, "values": {"expr": "shown"}, "symbolStrokeWidth": 0}
 POINT: Spec = {"type": "point", "filled": True, "size": 55, "opacity": 1}
 LOG_SCALE = {"type": "log", "nice": False}
-LOG_TICKS = [digit * 10.0**power for power in range(-9, 10) for digit in (1, 1.5, 2, 3, 5, 7)]
 CONFIG: Spec = {
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
     "aria": False,  # the text beside the figure says more than a description of each mark
@@ -137,18 +136,37 @@ def number(field: str, title: str | list[str], **options: Any) -> Spec:
 
 
 def log_number(field: str, title: str) -> Spec:
-    """Encode a numeric field on a logarithmic axis; labels without room are left out."""
-    axis = {"values": LOG_TICKS, "format": "~g", "labelOverlap": "greedy"}
-    return number(field, title, axis=axis, scale=LOG_SCALE)
+    """Encode a numeric field on a logarithmic vertical axis."""
+    return number(field, title, axis=_log_axis("y", "~g"), scale=LOG_SCALE)
 
 
 def examples_axis(*, log: bool = False) -> Spec:
     """Encode the number of examples."""
-    axis: Spec = {"format": ",d", "grid": False, "tickCount": 6}
-    if not log:
-        return number("examples", "examples so far", axis=axis)
-    axis |= {"format": "~s", "values": [10**power for power in range(13)]}
-    return number("examples", "examples so far", axis=axis, scale=LOG_SCALE)
+    axis: Spec = {"format": ",d", "tickCount": 6, "tickMinStep": 1}
+    options: Spec = {"axis": _log_axis("x", "~s"), "scale": LOG_SCALE} if log else {"axis": axis}
+    options["axis"]["grid"] = False
+    return number("examples", "examples so far", **options)
+
+
+def _log_axis(channel: str, form: str) -> Spec:
+    """Return an axis with short and long ticks; long ones have a label, if there is room for it.
+
+    Vega places ticks at 1, 2, ..., 9 times each power of ten, or evenly over a range that holds few of these.
+    Long ticks are powers of ten over a range of at least three powers, 1, 2 and 5 times these over one of at
+    least one power, and all ticks over a shorter range.
+    """
+    low, high = (f"domain('{channel}')[{end}]" for end in (0, 1))
+    digit = "round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))"
+    is_long = f"({high} < 10 * {low} || indexof({high} < 1000 * {low} ? [1, 2, 5] : [1], {digit}) >= 0)"
+    if channel == "x":  # whole examples
+        is_long = f"({is_long} && datum.value % 1 === 0)"
+    return {
+        "tickCount": 14,
+        "tickSize": _if(is_long, 6, 3),
+        "gridOpacity": _if(is_long, 1, 0),
+        "labelExpr": f"{is_long} ? format(datum.value, '{form}') : ''",
+        "labelOverlap": "greedy",
+    }
 
 
 def nominal(field: str, order: Sequence[str], **options: Any) -> Spec:
@@ -180,7 +198,11 @@ def tooltip(**formats: str) -> list[Spec]:
 
 def bold(value: str) -> Spec:
     """Set one label of an axis in bold."""
-    return {"condition": {"test": f"datum.value === {json.dumps(value)}", "value": "bold"}, "value": "normal"}
+    return _if(f"datum.value === {json.dumps(value)}", "bold", "normal")
+
+
+def _if(test: str, value: Any, otherwise: Any) -> Spec:
+    return {"condition": {"test": test, "value": value}, "value": otherwise}
 
 
 def height(rows: int, marks: int = 1) -> int:

@@ -14,7 +14,7 @@
     const [ink, soft, line, grid] = ["--ink", "--soft", "--line", "--grid"].map(of);
     return {
       background: "transparent",
-      axis: { labelColor: ink, titleColor: soft, domainColor: line, tickColor: line, gridColor: grid },
+      axis: { labelColor: ink, titleColor: soft, domainColor: line, tickColor: soft, gridColor: grid },
       legend: { labelColor: ink },
       rule: { color: ink },
     };
