@@ -10,7 +10,7 @@ from tests.experiments.small import HOSTILE, MANY, PAPER, small_results
 pytestmark = pytest.mark.browser
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PHONE = {"width": 360, "height": 740}
+PHONE = {"width": 375, "height": 740}
 DESKTOP = {"width": 1200, "height": 900}
 
 
@@ -24,7 +24,9 @@ def browser():
     except ImportError:
         pytest.fail("playwright is not installed; make test-all installs it")
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"], ignore_default_args=["--hide-scrollbars"]
+        )
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +148,33 @@ def test_light_and_dark(read):
 def test_phone_never_scrolls_sideways(read, name):
     page = read(name, viewport=PHONE).page
     page.locator("summary").click()  # show the long table, too
-    assert page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
+    assert page.evaluate("() => document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("name", ["few", "many"])
+def test_tables_on_a_phone_scroll_visibly_and_keep_the_name_of_the_row(read, name):
+    page = read(name, viewport=PHONE).page
+    page.locator("summary").click()
+    wide = 0
+    for region in page.locator(".scroll").all():
+        if not region.evaluate("one => one.scrollWidth > one.clientWidth"):
+            continue
+        wide += 1
+        style = region.evaluate("one => getComputedStyle(one).backgroundAttachment")
+        assert style == "local, local, scroll, scroll"  # shadows, and covers that move with the content
+        # The scrollbar takes room, so it does not hide.
+        assert region.evaluate("one => one.offsetHeight - one.clientHeight") >= 6
+        region.evaluate("one => { one.scrollLeft = one.scrollWidth; }")
+        left, width = (region.bounding_box()[side] for side in ("x", "width"))
+        for row_name in region.locator("tr > th:first-child").all():
+            box = row_name.bounding_box()
+            assert box["x"] == pytest.approx(left, abs=1.0)
+            assert box["width"] < width / 2
+            ends = row_name.evaluate("one => [one.scrollWidth, one.clientWidth]")
+            assert ends[0] <= ends[1] + 1  # nothing is cut off
+        last = region.locator("tbody tr").first.locator("td").last.bounding_box()
+        assert last["x"] + last["width"] <= left + width + 1.0
+    assert wide >= 3
 
 
 def test_choosing_a_label_changes_all_charts(read):

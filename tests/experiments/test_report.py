@@ -81,7 +81,8 @@ def test_tables_hold_means_spreads_and_differences(written):
     ):
         for row, one in zip(table(written, title)[1:], here, strict=True):
             difference, _, p, better = row[-4:]
-            assert row[0] == title_of(one.other)
+            label = "" if one.label is None else f" label {results.labels[one.label]}"
+            assert row[0] == title_of(one.other) + label
             assert float(difference.replace("\N{MINUS SIGN}", "-")) == pytest.approx(one.mean, abs=0.005)
             assert p == (f"{one.p:.3f}" if one.p >= 0.001 else "&lt; 0.001")
             assert better == f"{one.better} / {one.worse} of {one.pairs}"

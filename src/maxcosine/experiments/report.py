@@ -144,26 +144,29 @@ def _mistakes_table(results: Results) -> str:
 
 
 def _differences_table(results: Results, title: str, found: Sequence[Difference]) -> str:
-    by_label = any(one.label is not None for one in found)
     rows = [
         [
-            Cell(title_of(one.other)),
-            *([] if one.label is None else [Cell(results.labels[one.label], one.label)]),
+            _name(results, one, k),
             Cell(_signed(one.mean), one.mean),
             Cell(f"{_signed(one.low)} to {_signed(one.high)}", one.low),
             Cell(f"{one.p:.3f}" if one.p >= 0.001 else "< 0.001", one.p),
             Cell(f"{one.better:,} / {one.worse:,}", one.better, f"of {one.pairs:,}"),
         ]
-        for one in found
+        for k, one in enumerate(found)
     ]
     rule, interval = title_of(focus(results)), f"{100 * CONFIDENCE:.0f} % interval"
     return table_html(
         title,
         f"Mean difference of test mistakes, {rule} minus the other rule: below zero {rule} is better. "
         "p is the p-value of Wilcoxon's signed-rank test with Holm's correction.",
-        ["other rule", *(["label"] * by_label), "difference", interval, "p", f"{rule} better / worse"],
+        ["other rule", "difference", interval, "p", f"{rule} better / worse"],
         rows,
     )
+
+
+def _name(results: Results, one: Difference, place: int) -> Cell:
+    """Name the rule and the label in one cell, which stays in view; it is sorted by the order of the rules."""
+    return Cell(title_of(one.other), place, "" if one.label is None else f"label {results.labels[one.label]}")
 
 
 def _signed(value: float) -> str:
