@@ -35,8 +35,9 @@ from the same protocol, for all rules of this package and their averaged variant
 Fashion-MNIST. There is no intercept, pixels are not scaled, and every rule has its default parameters. With pixels
 from 0 to 255 every step of PA is far below C = 1, so PA-I and PA-II equal PA.
 
-All rules learn from the same orders, so counts are compared in pairs. Intervals are 95 % bootstrap
-intervals of the mean difference; p-values are those of Wilcoxon's signed-rank test with Holm's correction.
+All rules learn from the same orders, so counts are compared in pairs. Intervals are 95 % intervals of the mean
+difference, and p-values belong to the same mean (Student's t-test over the orders). p-values are corrected for
+the number of comparisons (Holm); intervals are not.
 
 `docs/generate_results.py` generates this page from `docs/results/mnist.json` and
 `docs/results/fashion.json`, which hold every count. These commands reproduce them:

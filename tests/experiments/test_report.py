@@ -116,3 +116,15 @@ def test_one_rule_in_one_order_without_curves():
     assert len(page.all("img")) == 1
     assert "±" not in page.words
     assert not page.all("fieldset")
+
+
+def test_one_order_has_no_interval():
+    results = small_results(permutations=1)
+    page = report.page(results)
+    head, first, *_ = table(page, "MCP compared with the other rules, all labels")
+    assert head == ["other rule", "difference", "MCP better / worse"]
+    assert len(first) == 3
+    words = Page(page).words
+    assert "One order gives no interval." in words
+    assert "95 % interval" not in words
+    assert "inf" not in re.sub("[a-z]*inf[a-z]+|[a-z]+inf", "", words)

@@ -37,3 +37,10 @@ def test_other_rules_get_their_own_paragraph():
 def test_single_rule():
     (text,) = summarise(results_of({"pa": [FEW]}))
     assert text == "PA makes 10.5 test mistakes per label on average on Small."
+
+
+def test_one_order_is_not_certain():
+    (text,) = summarise(results_of({"pa": [[20], [30]], "aggressive_romma": [[20], [30]], "mcp": [[10], [10]]}))
+    assert "holds for Small on each of the 2 labels in one order, which does not show how certain that is" in text
+    assert "MCP makes 15.0 fewer mistakes than PA (better in 2 of 2 pairs, worse in 0)" in text
+    assert "interval" not in text

@@ -137,15 +137,20 @@ def paired(results: Results) -> Figure:
         marks = [each_label, *(mark | {"transform": [charts.CHOSEN_LABEL]} for mark in marks)]
     rows = []
     for one in differences(results, focus(results)):
-        numbers = {"mean": one.mean, "low": one.low, "high": one.high}
+        low, high = (one.low, one.high) if results.permutations > 1 else (one.mean, one.mean)
+        numbers = {"mean": one.mean, "low": low, "high": high}
         rows.append(_row(results, one.other, ALL if one.label is None else one.label, numbers))
     # The zero line spans all rows.
     layers = [zero, *(mark | {"encoding": places | mark["encoding"]} for mark in marks)]
     spec = charts.base(rows) | {"height": height, "layer": layers}
     caption = (
         "All rules learn from the same orders, so their counts are compared in pairs: left of the zero line "
-        f"{title} makes fewer mistakes than the other rule. The line through a point is the "
-        f"{100 * CONFIDENCE:.0f} % bootstrap interval of the mean."
+        f"{title} makes fewer mistakes than the other rule. "
+    )
+    caption += (
+        f"The line through a point is the {100 * CONFIDENCE:.0f} % interval of the mean over orders."
+        if results.permutations > 1
+        else "One order gives no interval."
     )
     if not few:
         caption += " Thin ticks are the single labels."

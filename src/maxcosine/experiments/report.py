@@ -144,24 +144,29 @@ def _mistakes_table(results: Results) -> str:
 
 
 def _differences_table(results: Results, title: str, found: Sequence[Difference]) -> str:
+    several = results.permutations > 1
     rows = [
         [
             _name(results, one, k),
             Cell(_signed(one.mean), one.mean),
-            Cell(f"{_signed(one.low)} to {_signed(one.high)}", one.low),
-            Cell(f"{one.p:.3f}" if one.p >= 0.001 else "< 0.001", one.p),
+            *([Cell(f"{_signed(one.low)} to {_signed(one.high)}", one.low)] * several),
+            *([Cell(f"{one.p:.3f}" if one.p >= 0.001 else "< 0.001", one.p)] * several),
             Cell(f"{one.better:,} / {one.worse:,}", one.better, f"of {one.pairs:,}"),
         ]
         for k, one in enumerate(found)
     ]
     rule, interval = title_of(focus(results)), f"{100 * CONFIDENCE:.0f} % interval"
-    return table_html(
-        title,
-        f"Mean difference of test mistakes, {rule} minus the other rule: below zero {rule} is better. "
-        "p is the p-value of Wilcoxon's signed-rank test with Holm's correction.",
-        ["other rule", "difference", interval, "p", f"{rule} better / worse"],
-        rows,
-    )
+    note = f"Mean difference of test mistakes, {rule} minus the other rule: below zero {rule} is better. "
+    if several:
+        note += (
+            "The interval and p are those of the mean over orders (Student's t-test). p is corrected for the "
+            f"{len(found)} comparisons of this table (Holm), the intervals are not: beside an interval around zero, p "
+            f"is above {1 - CONFIDENCE:.2f}; beside any other, p may be above it because of the correction."
+        )
+    else:
+        note += "One order gives no interval."
+    columns = ["other rule", "difference", *([interval, "p"] * several), f"{rule} better / worse"]
+    return table_html(title, note, columns, rows)
 
 
 def _name(results: Results, one: Difference, place: int) -> Cell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 from maxcosine.experiments.results import Results
 from maxcosine.experiments.rule_styles import join_words, title_of
@@ -40,6 +41,8 @@ def _claim(results: Results, rivals: Sequence[str]) -> str:
     n, title = len(labels), results.title
     if len(certain) == n:
         outcome = f"holds for {title} on each of the {n} labels: every interval lies below zero."
+    elif len(holds) == n and results.permutations == 1:
+        outcome = f"holds for {title} on each of the {n} labels in one order, which does not show how certain that is."
     elif len(holds) == n:
         outcome = (
             f"holds for {title} on each of the {n} labels on average; it is uncertain on {names(certain)}, "
@@ -59,10 +62,10 @@ def _claim(results: Results, rivals: Sequence[str]) -> str:
 
 def _comparison(one: Difference) -> str:
     more = "fewer" if one.mean <= 0.0 else "more"
+    interval = f"95 % interval of the difference {one.low:+.1f} to {one.high:+.1f}; " if isfinite(one.low) else ""
     return (
         f"MCP makes {abs(one.mean):.1f} {more} mistakes than {title_of(one.other)} "
-        f"(95 % interval of the difference {one.low:+.1f} to {one.high:+.1f}; "
-        f"better in {one.better} of {one.pairs} pairs, worse in {one.worse})"
+        f"({interval}better in {one.better} of {one.pairs} pairs, worse in {one.worse})"
     )
 
 
