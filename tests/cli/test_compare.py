@@ -1,7 +1,10 @@
 """`maxcosine compare` and its report."""
 
+import re
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from maxcosine.certificate_text import rounded_down, rounded_up
 from maxcosine.data import ReadOptions, Stream
@@ -103,6 +106,33 @@ def test_table_of_the_report(folder):
         errors = [f"{100 * rule[f'{kind}_error']:.3f} %" for kind in ("progressive", "test")]
         bound, ceiling = rounded_down(max(rule["bounds"]), 4), rounded_up(min(rule["margin_ceilings"]), 4)
         assert row[1:6] == [*errors, f"{rule['updates']:,}", bound, ceiling]
+
+
+@pytest.mark.parametrize("split", [[], ["--split", 0.2]])
+@pytest.mark.parametrize("rules", ["mcp", "mcp,pa1", "all"])
+def test_terminal_and_report_say_how_much_of_a_difference_is_chance(folder, rules, split):
+    ran = run(folder, "compare", "a.svm", "--rules", rules, *split, "--report", "chance.html")
+    (sentence,) = re.findall(r"With \d+ examples, an error is accurate to .*?\.(?=\s*$)", ran.stdout, re.DOTALL)
+    assert " ".join(sentence.split()) in Page((folder / "chance.html").read_text(encoding="utf-8")).words
+    assert ("that close to the lowest" in sentence) == (rules != "mcp")
+
+
+def test_no_mistake_is_not_accurate_to_zero():
+    row = {"rule": "mcp", "average": False, "progressive_error": 0.0}
+    found = {"examples": 300, "test_examples": 0, "classes": [], "features": 1, "rules": [row]}
+    points = float(re.search(r"accurate to (\S+) percentage points", comparison_report.chance(found))[1])
+    assert points == pytest.approx(100 * 1.96**2 / (300 + 1.96**2), rel=0.05)  # about four in 300
+
+
+def test_chance_is_the_distance_to_the_upper_end_of_wilsons_interval():
+    for wrong, n in ((3, 100), (50, 100), (20, 10_000)):
+        rows = [{"rule": rule, "average": False, "progressive_error": wrong / n} for rule in ("mcp", "pa1")]
+        found = {"examples": n, "test_examples": 0, "classes": [], "features": 1, "rules": rows}
+        high = stats.binomtest(wrong, n).proportion_ci(method="wilson").high
+        text = comparison_report.chance(found)
+        points = float(re.search(r"accurate to (\S+) percentage points", text)[1])
+        assert points == pytest.approx(100 * (high - wrong / n), rel=0.05)
+        assert text.endswith("; the other rule came that close to the lowest.")
 
 
 @pytest.mark.parametrize(("names", "hold_out"), [(("mcp",), None), (tuple(RULES), 5)])

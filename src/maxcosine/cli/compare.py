@@ -104,6 +104,7 @@ def _show(found: dict[str, Any]) -> None:
     from maxcosine.certificate_text import rounded_up
     from maxcosine.cli.display import console
     from maxcosine.cli.tables import new_table, report_bad_lines
+    from maxcosine.experiments.comparison_report import chance
     from maxcosine.experiments.rule_styles import title_of
 
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
@@ -118,4 +119,5 @@ def _show(found: dict[str, Any]) -> None:
         cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-", f"{row['seconds']:.2f}"]
         table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
     console().print(table)
+    console().print(chance(found), markup=False, highlight=False)
     report_bad_lines(found)

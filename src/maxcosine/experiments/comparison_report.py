@@ -101,14 +101,29 @@ def _summary(results: ComparedRules) -> Iterable[str]:
     if len(others) > 1:
         text += f" The highest is that of {others[-1]}, {_percent(error[others[-1]])}."
     yield _capitalise(text)
+    yield chance(results.comparison)
+
+
+def chance(comparison: Mapping[str, Any]) -> str:
+    """Say how accurate the errors of a comparison are, and how many rules came that close to the best one."""
+    results = ComparedRules(comparison)
+    lowest, *others = results.errors(results.kinds[-1]).values()
     n = results.test_examples or results.examples
-    share = error[best] / 100.0
-    chance = 196.0 * math.sqrt(share * (1.0 - share) / n)  # half the width of the 95 % interval
-    text = f"With {n:,} examples, an error is accurate to {chance:.2g} percentage points in 19 cases out of 20"
-    if len(others) > 1:
-        near = sum(error[rule] - error[best] <= chance for rule in others)
+    points = _upper_end(lowest / 100.0, n) * 100.0 - lowest
+    text = f"With {n:,} examples, an error is accurate to {points:.2g} percentage points in 19 cases out of 20"
+    near = sum(error - lowest <= points for error in others)
+    if len(others) == 1:
+        text += f"; the other rule {'came' if near else 'did not come'} that close to the lowest"
+    elif others:
         text += f"; {near or 'none'} of the {len(others)} other rules came that close to the lowest"
-    yield f"{text}."
+    return f"{text}."
+
+
+def _upper_end(share: float, n: int) -> float:
+    """Return the upper end of Wilson's 95 % interval for a share of n examples; it is above 0 for a share of 0."""
+    z = 1.96
+    half = z * math.sqrt(share * (1.0 - share) / n + (z / (2 * n)) ** 2)
+    return (share + z * z / (2 * n) + half) / (1.0 + z * z / n)
 
 
 def _percent(value: float) -> str:
