@@ -116,7 +116,7 @@ def _show(found: dict[str, Any]) -> None:
         ceilings = [one for one in row["margin_ceilings"] if one is not None]
         cells = [f"{row['progressive_error']:.3%}"]
         cells += [f"{row['test_error']:.3%}"] if tested else []
-        cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-", f"{row['seconds']:.2f}"]
+        cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-", f"{row['seconds']:.3f}"]
         table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
     console().print(table)
     console().print(chance(found), markup=False, highlight=False)

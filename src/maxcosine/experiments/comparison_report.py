@@ -247,7 +247,7 @@ def _table(results: ComparedRules) -> str:
                 Cell(f"{row['updates']:,}", row["updates"]),
                 Cell("-", 0.0) if bound is None else Cell(rounded_down(bound, 4), bound),
                 Cell("-", math.inf) if ceiling is None else Cell(rounded_up(ceiling, 4), ceiling),
-                Cell(f"{row['seconds']:.2f}", row["seconds"]),
+                Cell(f"{row['seconds']:.3f}", row["seconds"]),
             ]
         )
     several = len(results.classes) > 2

@@ -197,7 +197,8 @@ def curve_figures(results: Results) -> list[Figure]:
             "bound",
             "The bound",
             "The bound times the margin of any separator of the examples so far is a proven lower bound on "
-            "the cosine between that separator and the hypothesis. The axis is logarithmic.",
+            "the cosine between that separator and the hypothesis. Curves are means over the orders; the axis is "
+            "logarithmic.",
             charts.log_number("value", "Λ / ‖w‖"),
         ),
         _curves(
@@ -205,7 +206,8 @@ def curve_figures(results: Results) -> list[Figure]:
             "margin_ceiling",
             "The margin ceiling",
             "No hyperplane through the origin separates the examples so far with a larger margin: the lower "
-            "the ceiling, the more is proven. The axis is logarithmic.",
+            "the ceiling, the more is proven. Curves are means of such ceilings over the orders; the axis is "
+            "logarithmic.",
             charts.log_number("value", "margin ceiling"),
         ),
         _curves(
