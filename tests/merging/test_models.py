@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 import maxcosine
 from maxcosine import OnlineClassifier, merge
 from maxcosine.certificate import HOW
+from maxcosine.certificate_text import rounded_down
 from maxcosine.merging import nearest_point
 from maxcosine.model import Model
 from tests.contract.streams import augmented, csr, separable, signs, stream
@@ -39,12 +40,13 @@ def test_both_bounds_are_shown():
         assert (shown.how, shown.models) == (how, 3)
         assert shown.certified == pytest.approx(proven["certified"].bound, rel=1e-12)
         assert shown.mean == pytest.approx(proven["mean"].bound, rel=1e-12)
-        text = f"by '{how}'; bounds at the merge: certified {shown.certified:.6g}, mean {shown.mean:.6g}"
+        bounds = [rounded_down(bound, 6) for bound in (shown.certified, shown.mean)]
+        text = f"by '{how}'; bounds at the merge: certified {bounds[0]}, mean {bounds[1]}"
         assert f"merged from 3 models {text}" in repr(proven[how])
     several = merge(parts("mcp", *clusters()[:2])).certificate_
     assert several.merge.certified == pytest.approx(several.bound, rel=1e-12)
-    low, high = several.merge.certified.min(), several.merge.certified.max()
-    assert f"certified {low:.6g} to {high:.6g}, mean" in repr(several)
+    low, high = (rounded_down(bound, 6) for bound in (several.merge.certified.min(), several.merge.certified.max()))
+    assert f"certified {low} to {high}, mean" in repr(several)
     assert models[0].certificate_.merge is None
     assert "merged" not in repr(models[0].certificate_)
 
