@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from maxcosine.core import FeatureIndex
-from maxcosine.data import Place, ReadOptions, Stream, StreamError, inputs, open_stream
+from maxcosine.data import Place, ReadOptions, Stream, StreamError, inputs, open_stream, write_cache
 from maxcosine.data.batch import Names
 from maxcosine.data.options import DEFAULT_BITS
 from maxcosine.data.stream import slots_of
@@ -287,6 +287,24 @@ def test_rows_that_cannot_be_learnt_from_are_bad(tmp_path):
     assert read(path, purpose="evaluate")[1].n_bad == 0
     names = write(tmp_path, content.replace(b"1\n1\n", b"1\n1 |\n").replace(b" ", b" |a x", 4), "data.vw")
     assert read(names, purpose="learn", on_bad="skip", exact=True)[1].n_bad == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"exact": True}, {"exact": True, "normalize": "l2"}], ids=str)
+@pytest.mark.parametrize("kind", ["text", "a.arrow", "a.parquet"])
+def test_an_example_of_zeros_is_an_example_but_a_short_one_is_not(tmp_path, options, kind):
+    zeros = b"a 1 |n w3:0\nb |n\na |n w1:0 w2:3\nb |n w1:0 w1:-0\na |n:0 w4 w5\n"
+    path = write(tmp_path, zeros, "text")
+    tiny = write(tmp_path, zeros + b"a |n w1:1e-180 w2:0\n", "tiny")
+    if kind != "text":
+        for text in (path, tiny):
+            write_cache(open_stream(text, dtype="float64", **options), tmp_path / f"{text.name}.{kind}")
+        path, tiny = (tmp_path / f"{text.name}.{kind}" for text in (path, tiny))
+    found, _ = read(path, purpose="learn", **options)
+    expected = [("a", 0), ("b", 0), ("a", 1), ("b", 0), ("a", 0)]
+    assert [(label, len(x)) for label, x, _ in found] == expected
+    if "normalize" not in options:
+        with pytest.raises(StreamError, match="the example is too long, or too short, to be learnt from"):
+            read(tiny, purpose="learn", **options)
 
 
 @pytest.mark.parametrize(("block_bytes", "threads"), [(7, 1), (25, 2)])

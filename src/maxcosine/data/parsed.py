@@ -71,8 +71,10 @@ def _unusable_rows(batch: RowBatch, options: ReadOptions) -> dict[int, str]:
         limits = LIMITS[batch.values.dtype]
         squares = square_norms(batch.indptr, batch.values) if batch.squares is None else batch.squares
         outside = ~((limits.low_sq_x <= squares) & (squares <= limits.high_sq_x))
-        rows = np.flatnonzero(outside & (np.diff(batch.indptr) > 0))
-        found = dict.fromkeys(rows.tolist(), BAD_NORM)
+        # An example of zeros can be learnt; in rows of names, the zeros of the text are still there.
+        for row in np.flatnonzero(outside).tolist():
+            if batch.values[batch.indptr[row] : batch.indptr[row + 1]].any():
+                found[row] = BAD_NORM
     if options.purpose != "read" and batch.codes.min(initial=0) < 0:
         found |= dict.fromkeys(np.flatnonzero(batch.codes < 0).tolist(), NO_LABEL)
     return found
