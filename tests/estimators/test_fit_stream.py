@@ -59,8 +59,10 @@ def test_weights_of_a_stream_count():
 
 def test_stream_without_examples_is_an_error(tmp_path):
     (tmp_path / "empty.svm").write_text("# nothing\n")
-    with pytest.raises(ValueError, match="there is no example in the stream"):
+    with pytest.raises(ValueError, match=r"there is no example in .*empty.svm"):
         MCPClassifier().fit_stream(tmp_path / "empty.svm")
+    with pytest.raises(ValueError, match="there is no example in the stream"):
+        MCPClassifier().fit_stream(iter([]))
 
 
 @pytest.mark.parametrize(

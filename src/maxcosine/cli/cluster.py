@@ -61,7 +61,7 @@ def train_on(
         "multiclass": settings.multiclass,
     }
     merging: dict[str, Any] = {"how": cluster.how, "rounds": rounds, "n_shards": cluster.shards}
-    options = {"format": read.format, **read.feature_options, "on_bad": read.on_bad}
+    options = {"format": read.format, **read.feature_options, "on_bad": read.on_bad, "any_labels": read.any_labels}
     estimator = OnlineClassifier(**learner, dtype=read.dtype)
     estimator = train_files(data, estimator, cluster.on, **merging, **options)
     seconds = time.perf_counter() - started

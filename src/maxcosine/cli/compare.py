@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from maxcosine.cli.options import (
+    AnyLabels,
     Average,
     Data,
     Examples,
@@ -37,6 +38,7 @@ def compare(
     rules: Annotated[str, typer.Option(help="Which rules, separated by commas; or all.")] = "all",
     average: Average = False,
     intercept: Intercept = True,
+    any_labels: AnyLabels = False,
     report: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write a report, HTML to open in a browser.")
     ] = None,
@@ -70,7 +72,8 @@ def compare(
         check_outputs({"report": report}, [*data, *(test or [])])
         charts.renderer()  # raises an error if it is not installed
     date, started = datetime.now(UTC), time.perf_counter()
-    stream = Stream(data, ReadOptions(**vars(reading), **examples.fields(), purpose="learn"))
+    read = ReadOptions(**vars(reading), **examples.fields(), any_labels=any_labels, purpose="learn")
+    stream = Stream(data, read)
     if split and STANDARD_INPUT in stream.inputs.names:
         raise ValueError("--split reads the data twice, which standard input does not allow; write it to a file")
     hold_out = round(1.0 / split) if split else None

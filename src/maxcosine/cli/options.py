@@ -25,6 +25,14 @@ ModelPath = Annotated[Path, typer.Argument(help="A model that `train` wrote.", s
 BadLines = Annotated[
     Path | None, typer.Option("--bad-lines", metavar="FILE", help="Write the lines that are skipped here.")
 ]
+AnyLabels = Annotated[
+    bool,
+    typer.Option(
+        "--any-labels",
+        help="Learn labels that are hardly classes, too: numbers that are not whole, or more than 1,000 classes before "
+        "example 20,000.",
+    ),
+]
 Average = Annotated[bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")]
 Intercept = Annotated[bool, typer.Option(help="Learn a constant, too.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]

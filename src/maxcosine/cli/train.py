@@ -8,6 +8,7 @@ import typer
 
 from maxcosine.cli.cluster import Cluster, train_on
 from maxcosine.cli.options import (
+    AnyLabels,
     Average,
     BadLines,
     Data,
@@ -49,6 +50,7 @@ def train(
     keep_names: Annotated[
         bool, typer.Option("--keep-names", help="Remember the names of hashed features, for inspect.")
     ] = False,
+    any_labels: AnyLabels = False,
     float64: Annotated[bool, typer.Option("--float64", help="Weights of double precision.")] = False,
     test: Annotated[
         str | None, typer.Option(metavar="FILE", help="Count mistakes on these examples afterwards.")
@@ -94,7 +96,7 @@ def train(
     params = _param_values(param or [])
     how = {"average": average, "multiclass": multiclass, "intercept": intercept}
     dtype = "float64" if float64 else "float32"
-    read = ReadOptions(**vars(reading), **examples.fields(), dtype=dtype, keep_names=keep_names)
+    read = ReadOptions(**vars(reading), **examples.fields(), any_labels=any_labels, dtype=dtype, keep_names=keep_names)
     start_model = digest = None
     if init is None:
         read = Stream(data, read).options  # those of a cache, if it is one

@@ -32,6 +32,7 @@ KEY = b"maxcosine"
 VERSION = 2
 KINDS = ("columns", "ids", "names")
 REWRITE = "write it again with `maxcosine convert`"
+MAX_COLUMNS_SHOWN = 10  # in the message about a file of another program
 MAX_COLUMN_BITS = 28  # column numbers are below 2^28, as those of text are
 
 
@@ -75,7 +76,8 @@ class CacheFile:
             self._raw = pa.OSFile(path)
             magic = self._raw.read(len(ARROW_MAGIC))
             self._raw.seek(0)
-            if magic == ARROW_MAGIC:
+            self._is_arrow = magic == ARROW_MAGIC
+            if self._is_arrow:
                 file = pa.ipc.open_file(self._raw)
                 self._schema, self._n_groups = file.schema, file.num_record_batches
                 self._read: Callable[[int], list[Any]] = lambda k: [file.get_batch(k)]
@@ -116,7 +118,13 @@ class CacheFile:
         """Return the options that the file was written with."""
         stored = (self._schema.metadata or {}).get(KEY)
         if stored is None:
-            raise StreamError(f"{self.path}: maxcosine did not write this file; write one with `maxcosine convert`")
+            kind = "an Arrow" if self._is_arrow else "a Parquet"
+            columns = ", ".join(self._schema.names[:MAX_COLUMNS_SHOWN])
+            more = ", ..." if len(self._schema.names) > MAX_COLUMNS_SHOWN else ""
+            raise StreamError(
+                f"{self.path}: this is {kind} file that maxcosine did not write: its columns are {columns}{more}. "
+                "Write its examples as svmlight or Vowpal Wabbit text, or load it in Python and call fit"
+            )
         try:
             header = json.loads(stored)
             if header["version"] == VERSION:

@@ -54,6 +54,9 @@ class ReadOptions:
         learn, it also needs a norm that weights of type `dtype` can learn from.
     on_bad : {"error", "skip"}, default="error"
         Stop at a bad line, or count it and continue.
+    any_labels : bool, default=False
+        Learn labels that are hardly classes, too. Without it, a label that is a number but not whole, and the
+        1,001st class before example 20,000, are errors.
     threads : int or None, default=None
         Threads that parse. None: one per processor, at most 4. 1: no other thread is started.
     keep_names : bool, default=False
@@ -77,6 +80,7 @@ class ReadOptions:
     strict: bool = False
     purpose: str = "read"
     on_bad: str = "error"
+    any_labels: bool = False
     threads: int | None = None
     keep_names: bool = False
     block_bytes: int = BLOCK_BYTES

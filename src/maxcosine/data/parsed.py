@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +21,8 @@ BAD_NORM = (
 )
 MAX_REPORTED = 5  # a stream remembers the messages of this many bad lines
 _MAX_QUOTED = 40
+# Labels that are numbers are in their shortest form.
+_NOT_WHOLE = re.compile(r"-?[0-9]+(\.[0-9]+|(\.[0-9]+)?e-[0-9]+)")
 
 
 class BadLine(NamedTuple):
@@ -110,6 +113,9 @@ class BadLines:
 class StreamLabels:
     """The labels of a stream, in the order in which they appear: the position of a label is its code."""
 
+    MAX_EARLY, EARLY_EXAMPLES = 1000, 20_000
+    """More classes before this example are hardly classes."""
+
     def __init__(self) -> None:
         self.names: list[str] = []
         self._codes: dict[str, int] = {}
@@ -128,6 +134,15 @@ class StreamLabels:
         """Give codes to labels that appeared before this stream."""
         for label in labels:
             self.code_of(label)
+
+    def doubt(self, code: int, example: int) -> str | None:
+        """Return why a label that is new at this example is hardly a class, or None."""
+        if _NOT_WHOLE.fullmatch(self.names[code]):
+            return f"the label {self.names[code]} is a number that is not whole, and labels are classes"
+        if code == self.MAX_EARLY and example < self.EARLY_EXAMPLES:
+            number = f"{code + 1:,}st class after {example:,} examples"
+            return f"the label {self.names[code]!r} is the {number}, as if it were an id"
+        return None
 
     def encode(self, labels: Sequence[str], codes: np.ndarray, *, only_used: bool) -> np.ndarray:
         """Translate positions in `labels` into codes of the stream; -1 stays -1.

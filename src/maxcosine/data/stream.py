@@ -75,6 +75,7 @@ class Stream:
     ) -> None:
         self.inputs = Inputs(inputs, spans, options.block_bytes)
         self.options = options
+        self._guess_format = options.format == "auto"
         if are_caches(self.inputs, options.format):
             self.options = stored_options(self.inputs, options)
             if bad_lines is not None:
@@ -95,7 +96,8 @@ class Stream:
 
     def like(self, inputs: InputNames, **changes: Any) -> Stream:
         """Open other inputs that are read in the same way."""
-        options = {"on_bad": self.options.on_bad, **self.options.feature_options, "strict": True, **changes}
+        kept = {name: getattr(self.options, name) for name in ("on_bad", "any_labels")}
+        options = {**kept, **self.options.feature_options, "strict": True, **changes}
         return Stream(inputs, ReadOptions(**options))
 
     def recognise(self) -> str:
@@ -127,7 +129,8 @@ class Stream:
             yield block, self.options
 
     def _resolve(self, block: Block) -> None:
-        self.options = text.resolve(self.options, self.inputs.title(block.source), block)
+        title = self.inputs.title(block.source)
+        self.options = text.resolve(self.options, title, block, guess=self._guess_format)
 
     def _finish(self, parsed: ParsedBlock) -> RowBatch:
         """Give rows the codes of the stream and their places; deal with bad lines."""
@@ -149,20 +152,63 @@ class Stream:
         batch = parsed.batch
         bad_lines = np.array([one.line for one in parsed.bad], np.int64)
         places = replace(batch.places, bad_lines=bad_lines, bad_bytes=bad_bytes, before=before, after=after)
+        n_known = len(self.labels)
         codes = self.labels.encode(parsed.labels, batch.codes, only_used=parsed.is_partial)
-        return replace(batch, codes=codes, skipped=np.searchsorted(places.lines, bad_lines), places=places)
+        batch = replace(batch, codes=codes, skipped=np.searchsorted(places.lines, bad_lines), places=places)
+        if self.options.purpose == "learn" and not self.options.any_labels:
+            self._refuse_doubtful_labels(batch, n_known)
+        return batch
+
+    def _refuse_doubtful_labels(self, batch: RowBatch, n_known: int) -> None:
+        """Refuse labels that are hardly classes, among those that came after the first `n_known` ones."""
+        for code in range(n_known, len(self.labels)):
+            row = int(np.argmax(batch.codes == code))
+            # A stream that continues at a place does not know how many examples are before it.
+            example = self.n_examples + row + 1 if self.start == START else StreamLabels.EARLY_EXAMPLES
+            if doubt := self.labels.doubt(code, example):
+                place = batch.places.start(row)
+                where = self._where(place.source, place.line)
+                raise StreamError(f"{where}: {doubt}; if it is a class, insist with any_labels=True (--any-labels)")
 
     def _message(self, source: int, line: int, bad: BadLine) -> str:
+        where = self._where(source, line + bad.line)
         if self.options.format == "cache":
-            return f"{self.inputs.title(source)}: example {line + bad.line + 1:,}: {bad.message}"
-        where = f"{self.inputs.where(source, line + bad.line)}:{bad.position + 1}"
-        return f"{where}: {bad.message} (found {bad.quote()!r})"
+            return f"{where}: {bad.message}"
+        return f"{where}:{bad.position + 1}: {bad.message} (found {bad.quote()!r})"
+
+    def _where(self, source: int, line: int) -> str:
+        """Name a line of text or an example of a cache, given how many precede it."""
+        if self.options.format == "cache":
+            return f"{self.inputs.title(source)}: example {line + 1:,}"
+        return self.inputs.where(source, line)
 
     def __iter__(self) -> Iterator[Chunk]:
         for batch in self.batches():
             if len(batch):
                 labels = np.array([*self.labels.names, ""])[batch.codes]
                 yield Chunk(self._matrix(batch), labels, batch.weights)
+
+    def chunks_to_learn(self) -> Iterator[Chunk]:
+        """Give the chunks to a learner, after the checks that `purpose="learn"` stands for.
+
+        Inputs without an example or without a feature are refused in the end.
+        """
+        self.options = replace(self.options, purpose="learn")
+        n_values = 0
+        for chunk in self:
+            n_values += chunk.X.nnz
+            yield chunk
+        self.refuse_empty(self.n_examples, n_values)
+
+    def refuse_empty(self, n_examples: int, n_features: int) -> None:
+        """Refuse inputs in which no example, or no feature, was found."""
+        names = ", ".join(self.inputs.names)
+        if not n_examples:
+            raise StreamError(f"there is no example in {names}; is it the right file?")
+        if not n_features:
+            raise StreamError(
+                f"no example in {names} has a feature; is it text in another format? Inputs are {text.FORMATS}"
+            )
 
     def feature_keys(self) -> np.ndarray:
         """Return the id or name of each column of the chunks so far, if features are exact."""

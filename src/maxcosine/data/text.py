@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,28 +16,57 @@ from maxcosine.data.parsed import BadLine, ParsedBlock
 _TOO_LONG = f"the line is longer than {MAX_LINE_BYTES >> 20} MB; is this text, and do its lines end?"
 _SAMPLE_BYTES = 65536
 _ENDINGS = {(".svm", ".svmlight", ".libsvm"): "svmlight", (".vw", ".vwdata"): "vw"}
+_OTHER_MAGIC = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "a zip archive", b"7z\xbc\xaf": "a 7z archive"}
+_JSON = re.compile(rb'\s*(\[\s*)?\{\s*"')
+_FEATURE = re.compile(rb"(^|\s)[0-9]+:[0-9.eE+-]+(\s|$)")
+FORMATS = "svmlight text, 'label id:value ...', and Vowpal Wabbit text, 'label |namespace feature:value ...'"
 
 
 def recognise(name: str, text: bytes) -> str | None:
-    """Tell the format of text by the name of its file or by its first line; None if there is no line yet."""
+    """Tell the format of text by the name of its file or by its first line; None if there is no line yet.
+
+    Other formats are refused: most of their lines would be taken for examples that have only a label.
+    """
     if text.startswith((ARROW_MAGIC, PARQUET_MAGIC)):
         raise StreamError(f"{name}: a cache is not read from a pipe or an archive; name the file itself")
     stem = name.lower().removesuffix(".gz").removesuffix(".zst")
     for endings, format in _ENDINGS.items():
         if stem.endswith(endings):
             return format
-    for line in text.split(b"\n"):
-        content = line.split(b"#")[0]
-        if content.strip():
-            return "vw" if b"|" in content else "svmlight"
-    return None
+    lines = (line.split(b"#")[0].strip() for line in text.split(b"\n"))
+    first = next(filter(None, lines), b"")
+    if other := _other_format(stem, text, first):
+        raise StreamError(
+            f"{name}: this looks like {other}, which is not read: inputs are {FORMATS}. Convert it to "
+            "one of them, or load it in Python and call fit; if it is one of them after all, say so with "
+            "format='svmlight' or format='vw' (--format)"
+        )
+    return "vw" if b"|" in first else "svmlight" if first else None
 
 
-def resolve(options: ReadOptions, name: str, block: Block) -> ReadOptions:
-    """Return options with the format of a block, if it tells its format, and the usual hashing of names."""
+def _other_format(stem: str, text: bytes, first_line: bytes) -> str | None:
+    """Return the name of another format that text is in; None if nothing speaks for one."""
+    for magic, format in _OTHER_MAGIC.items():
+        if text.startswith(magic):
+            return format
+    if _JSON.match(text):
+        return "JSON"
+    if b"|" in first_line or _FEATURE.search(first_line):
+        return None
+    if b"," in first_line or (b";" in first_line and stem.endswith(".csv")):
+        return "CSV"
+    return "TSV" if b"\t" in first_line else None
+
+
+def resolve(options: ReadOptions, name: str, block: Block, *, guess: bool) -> ReadOptions:
+    """Return options with the format of a block, if it tells its format, and the usual hashing of names.
+
+    The first block of each input is looked at if the user left its format open (`guess`).
+    """
     format = options.format
-    if format == "auto":
-        format = recognise(name, block.text()[:_SAMPLE_BYTES]) or "auto"
+    if format == "auto" or (guess and block.offset == 0):
+        found = recognise(name, block.text()[:_SAMPLE_BYTES]) or "auto"
+        format = found if format == "auto" else format
     hash_names = format == "vw" and not options.exact and not options.bits
     return replace(options, format=format, bits=DEFAULT_BITS if hash_names else options.bits)
 

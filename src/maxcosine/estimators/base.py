@@ -119,26 +119,34 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         learn_chunk(self, X, y, classes, sample_weight)
         return self
 
-    def fit_stream(self, source: Any) -> Self:
+    def fit_stream(self, source: Any, **options: Any) -> Self:
         """Learn a stream larger than memory from scratch, in one pass, chunk by chunk.
 
-        Columns and classes may appear late.
+        Columns and classes may appear late. Files in other formats are refused, and so are labels that are hardly
+        classes: numbers that are not whole, or more than 1,000 classes before example 20,000. If they are meant, say
+        ``any_labels=True``.
 
         Parameters
         ----------
         source : str, path, sequence of those, or iterable of (X, y) or (X, y, weights)
             Files in the format of svmlight or Vowpal Wabbit, as :func:`maxcosine.data.open_stream` takes
             them; or a stream, or any other chunks.
+        **options : dict
+            How files are read: the parameters of `maxcosine.data.ReadOptions`.
 
         Returns
         -------
         self
             The fitted classifier.
         """
-        from maxcosine.data import open_stream
+        from maxcosine.data import Stream, open_stream
 
         sources = source if isinstance(source, list | tuple) else [source]
-        chunks = open_stream(source) if all(isinstance(one, str | os.PathLike) for one in sources) else source
+        are_files = all(isinstance(one, str | os.PathLike) for one in sources)
+        if options and not are_files:
+            raise TypeError(f"{next(iter(options))} is an option for reading files; leave it out for chunks")
+        chunks = open_stream(source, **options) if are_files else source
+        chunks = chunks.chunks_to_learn() if isinstance(chunks, Stream) else chunks
         if not isinstance(chunks, Iterable):
             raise TypeError(
                 f"a stream is the name of a file, several names, or an iterable of chunks (X, y), and not a "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxcosine import __version__
-from maxcosine.data import Stream, StreamError
+from maxcosine.data import Stream
 from maxcosine.labels import label_text
 from maxcosine.model import Model
 
@@ -90,12 +90,6 @@ def json_value(value: Any) -> Any:
 
 def refuse_empty(model: Model | None, stream: Stream) -> Model:
     """Return the model; refuse data without an example, and data without a feature."""
-    names = ", ".join(stream.inputs.names)
-    if model is None:
-        raise StreamError(f"there is no example in {names}; is it the right file?")
-    if not model.features.n_features:
-        raise StreamError(
-            f"no example in {names} has a feature; is it text in another format? "
-            "svmlight's is 'label id:value ...', Vowpal Wabbit's 'label |namespace feature:value ...'"
-        )
+    stream.refuse_empty(0 if model is None else model.n_seen, 0 if model is None else model.features.n_features)
+    assert model is not None
     return model
