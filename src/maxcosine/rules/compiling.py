@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxcosine import core, framework
@@ -37,24 +39,39 @@ def compile_rule(rule: Rule) -> core.RuleFunction:
 
 def _numba_rule(rule: Rule) -> core.RuleFunction:
     import numba
-    from numba.core.errors import NumbaError
 
     for function in (framework.phi, framework.cosine_bound, framework.maximise):
         numba.extending.register_jitable(function)
     double, pointer = numba.types.float64, numba.types.CPointer(numba.types.float64)
     signature = numba.types.void(double, double, double, double, pointer, pointer, pointer, numba.types.voidptr)
     step = numba.njit(rule.function, error_model="numpy")
+    numbers = rule.Params(*[0.0] * len(rule.params))
     try:
-        compiled = numba.cfunc(signature, error_model="numpy")(_adapter(rule, step, numba.njit))
-    except NumbaError as error:
+        # The step alone first: errors then have their places in the user's file.
+        step.compile((double,) * 4 + (numba.types.Tuple([double] * len(rule.state)), numba.typeof(numbers)))
+    except Exception as error:  # of Numba, and of whatever it looked at
         raise TypeError(_one_line(rule, error)) from None
-    _, _, returned = step.nopython_signatures[0].return_type
-    if len(returned) != len(rule.state):
-        raise TypeError(
-            f"rule {rule.name!r} declares {len(rule.state)} numbers of state and returns {len(returned)}; "
-            "return one number for each that it declares"
-        )
+    _check_returned(rule, step.nopython_signatures[0].return_type)
+    compiled = numba.cfunc(signature, error_model="numpy")(_adapter(rule, step, numba.njit))
     return core.rule_at_address(compiled.address, compiled)
+
+
+def _check_returned(rule: Rule, returned: Any) -> None:
+    """Refuse a rule that returns something else than (keep, add, state)."""
+    from numba import types
+
+    where = f"{_place(rule)}: rule {rule.name!r}"
+    is_triple = isinstance(returned, types.BaseTuple) and len(returned) == 3
+    if not is_triple or not isinstance(returned[2], types.BaseTuple):
+        raise TypeError(
+            f"{where} does not return (keep, add, state) in every branch; return two numbers, and a tuple of as many "
+            "numbers as its state has"
+        )
+    if len(returned[2]) != len(rule.state):
+        raise TypeError(
+            f"{where} declares {len(rule.state)} numbers of state and returns {len(returned[2])}; return one number "
+            "for each that it declares"
+        )
 
 
 def _adapter(rule: Rule, step: Any, njit: Any) -> Callable[..., None]:
@@ -112,12 +129,21 @@ def _writer(n: int, njit: Any) -> Any:
 
 def _one_line(rule: Rule, error: Exception) -> str:
     """Where and why a rule cannot be compiled, without Numba's traceback."""
-    code = rule.function.__code__
-    line = getattr(getattr(error, "loc", None), "line", code.co_firstlineno)
-    reasons = [text.strip() for text in str(error).splitlines() if text.strip()]
-    reason = next((text for text in reasons if not text.startswith(("Failed in", "During"))), "")
+    text = str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    reasons = [line for line in lines if not line.startswith(("Failed in", "During"))] or [type(error).__name__]
+    reason = reasons[0].removesuffix("Raised from None").rstrip(". ")
+    if reason.endswith(":") and len(reasons) > 1:  # "No implementation of function ... found for signature:"
+        reason = f"{reason} {reasons[1].removeprefix('>>> ')}"
+    place = re.search(rf'{re.escape(Path(rule.function.__code__.co_filename).name)}", line ([0-9]+)', text)
+    line = getattr(getattr(error, "loc", None), "line", int(place[1]) if place else None)
     return (
-        f"{code.co_filename}:{line}: rule {rule.name!r} cannot be compiled: {reason} A rule may use numbers, its "
-        "state and parameters, the math module and NumPy's scalar functions, and returns the same kinds of values "
-        "in every branch"
+        f"{_place(rule, line)}: rule {rule.name!r} cannot be compiled: {reason}; a rule may use numbers, its state and "
+        "parameters, the math module and NumPy's scalar functions, and returns the same kinds of values in every branch"
     )
+
+
+def _place(rule: Rule, line: int | None = None) -> str:
+    """A line of the file that a rule is written in; by default, the one where the rule begins."""
+    code = rule.function.__code__
+    return f"{code.co_filename}:{code.co_firstlineno if line is None else line}"
