@@ -10,7 +10,7 @@ import math
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -150,10 +150,11 @@ class Rule:
         return self
 
     def __reduce__(self) -> Any:
-        if self.function.__module__ != "__main__":
+        module = self.function.__module__
+        if module in sys.modules and module != "__main__":
             return self.name
-        # A worker process has another __main__, so the rule travels by value. That needs a pickler that can send
-        # functions, such as the cloudpickle of joblib, Dask and Spark.
+        # A worker process has another __main__, and cannot import a file that was run by its path, so the rule travels
+        # by value. That needs a pickler that can send functions, such as the cloudpickle of joblib, Dask and Spark.
         traits = {field.name: getattr(self, field.name) for field in fields(self)}
         return _unpickle, ({**traits, "params": dict(self.params), "state": dict(self.state)},)
 
@@ -198,6 +199,14 @@ class Rule:
         if problem:
             raise ValueError(f"parameters of rule {self.name!r}: {problem}")
         return chosen
+
+    def with_params(self, values: Mapping[str, float]) -> Rule:
+        """The same rule with other defaults of its parameters; the rule itself if there are none."""
+        if not values:
+            return self
+        self.make_params(values)
+        changed = {name: replace(self.params[name], default=float(value)) for name, value in values.items()}
+        return replace(self, params=MappingProxyType({**self.params, **changed}))
 
     def initial_state(self) -> tuple[float, ...]:
         """The state before the first step."""
@@ -262,7 +271,7 @@ def rule(
 
 def _unpickle(traits: dict[str, Any]) -> Rule:
     """A rule that was pickled by value; the one in this process, if it is here already."""
-    here = getattr(sys.modules[traits["function"].__module__], traits["name"], None)
+    here = getattr(sys.modules.get(traits["function"].__module__), traits["name"], None)
     if isinstance(here, Rule) and here.function is traits["function"]:
         return here
     params, state = MappingProxyType(traits["params"]), MappingProxyType(traits["state"])
