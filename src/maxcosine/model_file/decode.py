@@ -133,9 +133,10 @@ def find_rule(checker: Checker, name: str, own: bool, rules: Sequence[Rule]) -> 
     if name in known:
         return known[name]
     if own:
+        known_as = name if name.isidentifier() else "..."
         raise checker.bad(
             f"learnt by the user's rule {short(name)}, of which the file has only the name",
-            f"load it with rules=[{name if name.isidentifier() else '...'}]",
+            f"load it with rules=[{known_as}], or in a command with --rule FILE.py:{known_as}",
         )
     raise checker.bad(
         f"learnt by the rule {short(name)}, but the rules of this version are {', '.join(RULES)}",
