@@ -63,7 +63,7 @@ def test_results_hold_every_count(path):
     ]
     rules = ["pa", "aggressive_romma", "mcp", "avg_pa", "avg_aggressive_romma", "avg_mcp"]
     sizes = {"permutations": 3, "buckets": 6, "bucket_size": 20, "seed": 0}
-    assert content["protocol"] == {"rules": rules, **sizes}
+    assert content["protocol"] == {"rules": rules, "params": {}, **sizes}
     assert content["command"] == "maxcosine reproduce small"
     assert {"maxcosine", "numpy", "scipy", "python"} <= set(content["versions"])
     assert path.read_text().count('\n{"rule": ') == len(content["runs"])  # a line for each run

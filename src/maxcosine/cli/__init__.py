@@ -8,11 +8,12 @@ from __future__ import annotations
 import errno
 import sys
 from importlib import import_module
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from maxcosine import __version__
+from maxcosine.cli.rules import describe_error
 
 COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce")
 
@@ -56,23 +57,35 @@ def run() -> None:
     named = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
         app(*named)()
-    except MemoryError as error:
-        # Often one id is far larger than the others, and there are as many columns.
-        _fail(
-            f"there is not enough memory{_because(error)}; features take less with --bits N, ids that are "
-            "far apart with --exact"
-        )
-    except ArithmeticError as error:
-        _fail(
-            f"a number is out of range{_because(error)}; scale the values, for example with --normalize l2 "
-            "or --log1p, and look at --param"
-        )
-    except OSError as error:
-        _fail(_system_message(error))
-    except (ValueError, RuntimeError, ImportError) as error:
-        _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        text = _message(error)
+        if text is None:
+            raise
+        typer.echo(f"error: {text}", err=True)
+        sys.exit(1)
+
+
+def _message(error: Exception) -> str | None:
+    """Return one line about an error that the user can correct; None for any other error."""
+    if in_own_rule := describe_error(error):
+        return in_own_rule
+    because = f" ({error})" if str(error) else ""
+    if isinstance(error, MemoryError):
+        # Often one id is far larger than the others, and there are as many columns.
+        return (
+            f"there is not enough memory{because}; features take less with --bits N, ids that are far apart "
+            "with --exact"
+        )
+    if isinstance(error, ArithmeticError):
+        return (
+            f"a number is out of range{because}; scale the values, for example with --normalize l2 or --log1p, "
+            "and look at --param"
+        )
+    if isinstance(error, OSError):
+        return _system_message(error)
+    return str(error) if isinstance(error, ValueError | RuntimeError | ImportError) else None
 
 
 def _system_message(error: OSError) -> str:
@@ -86,12 +99,3 @@ def _system_message(error: OSError) -> str:
         errno.ENOENT: "check the name",
     }.get(error.errno)
     return f"{where}{error.strerror}" + ("" if advice is None else f"; {advice}")
-
-
-def _because(error: Exception) -> str:
-    return f" ({error})" if str(error) else ""
-
-
-def _fail(text: str) -> NoReturn:
-    typer.echo(f"error: {text}", err=True)
-    sys.exit(1)

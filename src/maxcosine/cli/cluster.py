@@ -10,6 +10,7 @@ import typer
 
 from maxcosine.cli.merge import How
 from maxcosine.cli.options import command_line
+from maxcosine.cli.rules import file_of
 
 if TYPE_CHECKING:
     from maxcosine.data import ReadOptions
@@ -54,7 +55,7 @@ def train_on(
     assert cluster.on is not None
     started = time.perf_counter()
     learner: dict[str, Any] = {
-        "rule": settings.rule.name,
+        "rule": settings.rule.name if settings.rule.builtin else settings.rule,
         "rule_params": params,
         "average": settings.average,
         "fit_intercept": settings.fit_intercept,
@@ -69,7 +70,8 @@ def train_on(
     examples = sum(tally.examples for tally in estimator.rounds_)
     status = Status(rounds, examples, model.n_judged, model.mistakes, first.bad)
     inputs = describe_inputs(expand(data))
-    recorded = {**options, **learner, "on": cluster.on, **merging}
+    rule = {"rule": settings.rule.name, "rule_file": file_of(settings.rule)}
+    recorded = {**options, **learner, **rule, "on": cluster.on, **merging}
     model_file.save(model, path, provenance=provenance(status, inputs, recorded, command_line(), seconds))
     read_bytes = rounds * sum(one["bytes"] or 0 for one in inputs)
     return model, outcome(model, status, seconds, bad_messages=first.first_bad, read_bytes=read_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,8 +21,8 @@ from maxcosine.cli.options import (
     check_outputs,
     command_line,
     flatten_options,
-    rule_named,
 )
+from maxcosine.cli.rules import Params, compile_rules, params_of, refuse_same_names, rule_named
 
 
 @flatten_options
@@ -35,7 +36,10 @@ def compare(
     split: Annotated[
         float | None, typer.Option(min=0.0, max=0.5, help="Hold out this share of the data for a test.")
     ] = None,
-    rules: Annotated[str, typer.Option(help="Which rules, separated by commas; or all.")] = "all",
+    rules: Annotated[
+        str, typer.Option(help="Which rules, separated by commas, or all; FILE.py:NAME is your own rule.")
+    ] = "all",
+    param: Params = None,
     average: Average = False,
     intercept: Intercept = True,
     any_labels: AnyLabels = False,
@@ -53,6 +57,7 @@ def compare(
     maxcosine compare clicks.svm --split 0.2
     maxcosine compare train.vw --test test.vw --rules mcp,pa1,perceptron --average
     maxcosine compare clicks.svm --split 0.2 --report clicks.html
+    maxcosine compare clicks.svm --rules mcp,pa1,my_rules.py:mine --param pa1.C=0.1 --param mine.step=2
     """
     from maxcosine.cli.display import tell
     from maxcosine.cli.tables import print_outcome
@@ -65,9 +70,13 @@ def compare(
     if test and split:
         raise ValueError("--test and --split are two ways to test; give one of them")
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    chosen = [rule_named(name) for name in (RULES if names == ["all"] else names)]
+    chosen = [rule_named(name, "--rules") for name in (RULES if names == ["all"] else names)]
     if not chosen:
         raise ValueError("no rule is given; name some, for example mcp,pa1")
+    refuse_same_names(chosen)
+    params = params_of(chosen, param)
+    settings = [Settings(one, one.make_params(params[one.name]), average, intercept) for one in chosen]
+    compile_rules(chosen)
     if report is not None:
         check_outputs({"report": report}, [*data, *(test or [])])
         charts.renderer()  # raises an error if it is not installed
@@ -78,7 +87,7 @@ def compare(
         raise ValueError("--split reads the data twice, which standard input does not allow; write it to a file")
     hold_out = round(1.0 / split) if split else None
     dtype = stream.options.dtype
-    comparison = Comparison([Settings(one, one.make_params(), average, intercept, dtype=dtype) for one in chosen])
+    comparison = Comparison([replace(one, dtype=dtype) for one in settings])
     comparison.learn(stream, hold_out)
     n_bad, messages = stream.n_bad, stream.bad.messages
     if test or hold_out:

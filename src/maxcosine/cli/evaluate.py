@@ -1,10 +1,11 @@
 """``maxcosine evaluate``: how well a model predicts examples whose labels are known."""
 
 from maxcosine.cli.options import Data, Json, ModelPath, Reading, flatten_options
+from maxcosine.cli.rules import OwnRule, load_model
 
 
 @flatten_options
-def evaluate(model: ModelPath, data: Data, reading: Reading, json: Json = False) -> None:
+def evaluate(model: ModelPath, data: Data, reading: Reading, rule: OwnRule = None, json: Json = False) -> None:
     """Error, confusion matrix, precision and recall of each class, and for two classes the area under the ROC
     curve.
 
@@ -12,9 +13,9 @@ def evaluate(model: ModelPath, data: Data, reading: Reading, json: Json = False)
     maxcosine evaluate clicks.model held_out.svm
     maxcosine evaluate clicks.model held_out.svm --json | jq .error
     """
-    from maxcosine import model_file, training
+    from maxcosine import training
     from maxcosine.cli.tables import print_outcome, show_evaluation
 
-    loaded = model_file.load(model)
+    loaded = load_model(model, rule)
     stream = training.open_for_model(loaded.model, loaded.provenance, data, **vars(reading), purpose="evaluate")
     print_outcome(training.evaluate(loaded.model, stream), show_evaluation, json=json)

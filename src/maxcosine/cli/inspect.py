@@ -7,11 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from maxcosine.cli.options import Json, ModelPath
+from maxcosine.cli.rules import OwnRule, load_model
 
 
 def inspect(
     model: ModelPath,
     top: Annotated[int, typer.Option(min=0, help="How many of the heaviest features to show.")] = 10,
+    rule: OwnRule = None,
     json: Json = False,
 ) -> None:
     """What a model is, its certificate, how and from what it was trained, and its heaviest features.
@@ -19,10 +21,9 @@ def inspect(
     \b
     maxcosine inspect clicks.model --top 30
     """
-    from maxcosine import model_file
     from maxcosine.cli.tables import print_outcome, show_model
 
-    loaded = model_file.load(model)
+    loaded = load_model(model, rule)
     certificate = loaded.model.certificate()
     print_outcome(describe(loaded, top), lambda found: show_model(found, certificate), json=json)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from maxcosine.cli.options import check_outputs, command_line
+from maxcosine.cli.rules import OwnRule, rule_named
 
 How = Literal["certified", "mean"]
 
@@ -20,6 +21,7 @@ def merge(
     how: Annotated[
         How, typer.Option(help="The point of the models' hull that proves most, or their plain mean.")
     ] = "certified",
+    rule: OwnRule = None,
 ) -> None:
     """Merge models that learnt from different parts of the data; the result has a certificate for all of it.
 
@@ -33,7 +35,8 @@ def merge(
 
     check_outputs({"model": model}, models)
     paths = [Path(name) for name in expand(models)]
-    loaded = [model_file.load(path) for path in paths]
+    own = [] if rule is None else [rule_named(rule)]
+    loaded = [model_file.load(path, rules=own) for path in paths]
     options = _common_options(paths, loaded)
     merged = merge_models([one.model for one in loaded], how=how)
     model_file.save(

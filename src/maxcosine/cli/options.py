@@ -8,12 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from maxcosine.rules.rule import Rule
 
 Data = Annotated[
     list[str],
@@ -118,12 +115,3 @@ def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
 def command_line() -> str:
     """Return this command as a shell takes it."""
     return shlex.join(["maxcosine", *sys.argv[1:]])
-
-
-def rule_named(name: str) -> "Rule":
-    """Return a built-in rule."""
-    from maxcosine.rules import RULES
-
-    if name not in RULES:
-        raise ValueError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
-    return RULES[name]

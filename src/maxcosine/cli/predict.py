@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from maxcosine.cli.options import BadLines, Data, ModelPath, Reading, flatten_options
+from maxcosine.cli.rules import OwnRule, load_model
 
 
 @flatten_options
@@ -21,6 +22,7 @@ def predict(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output.")
     ] = None,
     bad_lines: BadLines = None,
+    rule: OwnRule = None,
 ) -> None:
     """Print the predicted label of each example, one a line, in the order of the data.
 
@@ -36,11 +38,11 @@ def predict(
 
     import numpy as np
 
-    from maxcosine import files, model_file
+    from maxcosine import files
     from maxcosine.labels import label_text
     from maxcosine.training import open_for_model, score
 
-    loaded = model_file.load(model)
+    loaded = load_model(model, rule)
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import runpy
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from maxcosine.cli.rules import Params, compile_rules, params_of, refuse_same_names, rule_named
 
 if TYPE_CHECKING:
     from maxcosine.experiments.datasets import Dataset
@@ -40,6 +41,7 @@ def reproduce(
             "whose hypotheses are averaged; FILE.py:NAME is a rule of your own."
         ),
     ] = DEFAULT_RULES,
+    param: Params = None,
     average: Annotated[bool, typer.Option("--average", help="Add the averaged twin of every rule.")] = False,
     permutations: Annotated[int, typer.Option(min=1, help="Orders of the training data for each label.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Which random orders.")] = 0,
@@ -69,7 +71,7 @@ def reproduce(
     \b
     maxcosine reproduce                            the paper's three rules
     maxcosine reproduce mnist --rules all --average
-    maxcosine reproduce digits --rules mcp,my_rules.py:mine
+    maxcosine reproduce digits --rules mcp,pa1,my_rules.py:mine --param pa1.C=0.1
     """
     from maxcosine.cli.display import ExperimentProgress, tell
     from maxcosine.cli.tables import show
@@ -81,7 +83,11 @@ def reproduce(
 
     if report is not None or figures is not None:
         renderer()  # raises an error if it is not installed
-    learners = learners_of(_rules(rules), average=average)
+    named = _rules(rules)
+    refuse_same_names([learner.rule for one in named for learner in learners_of([one])])
+    params = params_of([learner.rule for learner in learners_of(named)], param)
+    learners = learners_of(named, average=average, params=params)
+    compile_rules([learner.rule for learner in learners])
     found = _load(dataset, data)
     protocol = Protocol(learners, found.buckets, permutations, seed)
     json = json or Path(f"maxcosine-{found.name}.json")
@@ -91,7 +97,7 @@ def reproduce(
         f"{found.title}: {len(found.labels)} labels, {permutations} orders of {protocol.buckets} buckets, "
         f"{len(learners)} learners, seed {seed}"
     )
-    command = _command(found.name, rules, average, permutations, seed)
+    command = _command(found.name, rules, param or [], average, permutations, seed)
     progress = ExperimentProgress(total, [learner.name for learner in learners])
     try:
         with progress:
@@ -143,29 +149,16 @@ def _rules(names: str) -> Sequence[str | Rule]:
         if name == "all":
             found += list(RULES)
         elif ":" in name:
-            found.append(_own_rule(name))
+            found.append(rule_named(name, "--rules"))
         elif name:
             found.append(name)
     return found
 
 
-def _own_rule(where: str) -> Rule:
-    from maxcosine.rules.rule import Rule
-
-    path, _, name = where.rpartition(":")
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"--rules {where}: there is no file {path}; write FILE.py:NAME")
-    found = runpy.run_path(path)
-    rule = found.get(name)
-    if not isinstance(rule, Rule):
-        own = [key for key, value in found.items() if isinstance(value, Rule)]
-        raise ValueError(f"--rules {where}: {path} has no rule {name!r}; its rules are: {', '.join(own) or 'none'}")
-    return rule
-
-
-def _command(name: str, rules: str, average: bool, permutations: int, seed: int) -> str:
+def _command(name: str, rules: str, params: list[str], average: bool, permutations: int, seed: int) -> str:
     """Return the command that gives the same counts on any machine."""
-    options = ["--rules", rules, *(["--average"] if average else [])]
+    options = ["--rules", rules, *(word for one in params for word in ("--param", one))]
+    options += ["--average"] if average else []
     return shlex.join(
         ["maxcosine", "reproduce", name, *options, "--permutations", str(permutations), "--seed", str(seed)]
     )

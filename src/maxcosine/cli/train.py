@@ -19,8 +19,8 @@ from maxcosine.cli.options import (
     check_outputs,
     command_line,
     flatten_options,
-    rule_named,
 )
+from maxcosine.cli.rules import Params, compile_rules, file_of, load_model, params_of, rule_named
 
 if TYPE_CHECKING:
     from maxcosine.data import ReadOptions, Stream
@@ -36,11 +36,13 @@ def train(
     examples: Examples,
     cluster: Cluster,
     rule: Annotated[
-        str | None, typer.Option(help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...", show_default="mcp")
+        str | None,
+        typer.Option(
+            help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...; FILE.py:NAME is your own rule.",
+            show_default="mcp",
+        ),
     ] = None,
-    param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the rule, such as C=0.1.")
-    ] = None,
+    param: Params = None,
     average: Average = False,
     multiclass: Annotated[
         Literal["ovr", "joint"], typer.Option(help="More than two classes: each against the rest, or all jointly.")
@@ -84,6 +86,7 @@ def train(
     \b
     maxcosine train clicks.svm.gz --model clicks.model
     maxcosine train 'day-*.vw' --model ads.model --rule pa1 --param C=0.1 --bits 22 --average
+    maxcosine train clicks.svm --model clicks.model --rule my_rules.py:mine --param step=0.5
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     maxcosine train 'day-*.svm' --model days.model --on dask-local:4 --passes 2
     """
@@ -93,19 +96,20 @@ def train(
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know where to continue")
-    params = _param_values(param or [])
     how = {"average": average, "multiclass": multiclass, "intercept": intercept}
     dtype = "float64" if float64 else "float32"
     read = ReadOptions(**vars(reading), **examples.fields(), any_labels=any_labels, dtype=dtype, keep_names=keep_names)
     start_model = digest = None
     if init is None:
+        chosen = rule_named(rule or "mcp")
         read = Stream(data, read).options  # those of a cache, if it is one
     else:
-        loaded = model_file.load(init)
-        rule, read = _options_of_model(loaded.model, loaded.provenance, rule, params, how, read)
-        start_model, digest = loaded.model, model_file.digest(init)
-    chosen = rule_named(rule or "mcp")
+        loaded = load_model(init, rule if rule and ":" in rule else None)
+        chosen, start_model, digest = loaded.model.rule, loaded.model, model_file.digest(init)
+        read = _options_of_model(loaded.model, loaded.provenance, rule, param, how, read)
+    params = params_of([chosen], param)[chosen.name]
     settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
+    compile_rules([chosen])
     named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, [*data, *([test] if test else [])])
@@ -126,6 +130,7 @@ def train(
         every=checkpoint_every,
         options={
             "rule": settings.rule.name,
+            "rule_file": file_of(settings.rule),
             "param": sorted(param or []),
             **how,
             "passes": passes,
@@ -199,33 +204,22 @@ def _how_to_resume(checkpoint: Path | None) -> str:
     return f"the same command with --resume continues from {checkpoint}"
 
 
-def _param_values(params: list[str]) -> dict[str, float]:
-    values = {}
-    for param in params:
-        name, _, value = param.partition("=")
-        try:
-            values[name] = float(value)
-        except ValueError:
-            raise ValueError(f"--param {param}: write NAME=VALUE, for example C=0.1") from None
-    return values
-
-
 def _options_of_model(
     model: "Model",
     provenance: dict[str, Any] | None,
     rule: str | None,
-    params: dict[str, float],
+    params: list[str] | None,
     how: dict[str, Any],
     read: "ReadOptions",
-) -> tuple[str, "ReadOptions"]:
-    """Return the rule and the options of a model that --init names; refuse options that contradict them."""
+) -> "ReadOptions":
+    """Return how the data of the model that --init names are read; refuse options that contradict the model."""
     from dataclasses import replace
 
     from maxcosine.training import read_options_of
 
     heads, stored = model.heads, read_options_of(model, provenance)
     contradicts = {
-        f"--rule {rule}": rule not in (None, model.rule.name),
+        f"--rule {rule}": rule is not None and rule.rpartition(":")[2] != model.rule.name,
         "--param": bool(params),
         "--average": how["average"] and not heads.average,
         "--multiclass joint": how["multiclass"] == "joint" and not heads.joint,
@@ -242,4 +236,4 @@ def _options_of_model(
                 f"the model that --init names was not learnt with {option}, and it keeps its options; "
                 f"leave out {option.split()[0]}"
             )
-    return model.rule.name, replace(read, **stored, strict=True)
+    return replace(read, **stored, strict=True)

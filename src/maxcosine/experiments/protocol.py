@@ -11,9 +11,9 @@ its averaged variant share one run: they differ in the hypothesis that is tested
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ PERMUTATIONS = 20
 
 @dataclass(frozen=True)
 class Learner:
-    """A rule with its default parameters, with or without averaging."""
+    """A rule with the defaults of its parameters, with or without averaging."""
 
     rule: Rule
     averaged: bool = False
@@ -40,15 +40,21 @@ class Learner:
         return f"{AVERAGED}{self.rule.name}" if self.averaged else self.rule.name
 
 
-def learners_of(rules: Sequence[str | Rule], *, average: bool = False) -> list[Learner]:
+def learners_of(
+    rules: Sequence[str | Rule], *, average: bool = False, params: Mapping[str, Mapping[str, float]] | None = None
+) -> list[Learner]:
     """Return the learners of these rules, without duplicates.
 
     Parameters
     ----------
     rules : names of built-in rules, each alone or after ``avg_`` for its averaged variant, and `Rule` objects
     average : whether to add the averaged variant of every rule
+    params : by the name of a rule, parameters that differ from their defaults
     """
     learners = [_learner(rule) for rule in rules]
+    # A rule and its averaged variant share one run, and so they must stay one object.
+    variants = {one.rule.name: one.rule.with_params((params or {}).get(one.rule.name, {})) for one in learners}
+    learners = [replace(one, rule=variants[one.rule.name]) for one in learners]
     if average:
         learners += [Learner(one.rule, averaged=True) for one in learners if not one.averaged]
     if not learners:

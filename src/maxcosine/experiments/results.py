@@ -58,7 +58,7 @@ class Results:
     dataset: dict[str, Any]
     """name, title, train, test, features, labels (names), sha256, source."""
     protocol: dict[str, Any]
-    """rules, permutations, buckets, bucket_size, seed."""
+    """rules, params (of each rule that has any), permutations, buckets, bucket_size, seed."""
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     command: str = ""

@@ -93,6 +93,7 @@ def _new_results(experiment: Experiment, command: str, jobs: int) -> Results:
         },
         protocol={
             "rules": [learner.name for learner in protocol.learners],
+            "params": {one.rule.name: one.rule.make_params()._asdict() for one in protocol.learners if one.rule.params},
             "permutations": protocol.permutations,
             "buckets": protocol.buckets,
             "bucket_size": experiment.bucket_size,

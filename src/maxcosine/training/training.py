@@ -96,7 +96,7 @@ class Training:
         assert self.checkpoint is not None
         if not self.checkpoint.exists():
             return False
-        loaded = model_file.load(self.checkpoint)
+        loaded = model_file.load(self.checkpoint, rules=[self.learner.settings.rule])
         stored = loaded.more or {}
         if "place" not in stored:
             raise BadCheckpoint(f"{self.checkpoint} is a model and no checkpoint; name another file")
