@@ -19,7 +19,7 @@ from tests.commands import run
     ],
 )
 def test_errors_are_one_line(tmp_path, monkeypatch, error, message):
-    def fail():
+    def fail(**_):
         raise error
 
     monkeypatch.setattr(cli, "app", lambda *names: fail)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import errno
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from maxcosine import __version__
 from maxcosine.cli.rules import describe_error
+from maxcosine.cli.terminal import end_on_closed_pipe, visible
 
 COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce")
 
@@ -47,7 +48,7 @@ def app(*names: str) -> typer.Typer:
         module = import_module(f"maxcosine.cli.{name}")
         # The first line of the module describes the command briefly.
         in_short = (module.__doc__ or "").partition(": ")[2]
-        made.command(short_help=in_short[:1].upper() + in_short[1:])(getattr(module, name))
+        made.command(short_help=in_short[:1].upper() + in_short[1:])(end_on_closed_pipe(getattr(module, name)))
     return made
 
 
@@ -56,15 +57,25 @@ def run() -> None:
     # Preparing all commands would take a tenth of the time of a small training.
     named = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        app(*named)()
+        code = app(*named)(standalone_mode=False)
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
     except Exception as error:
-        text = _message(error)
-        if text is None:
-            raise
-        typer.echo(f"error: {text}", err=True)
-        sys.exit(1)
+        code = _report(error)
+    sys.exit(code)
+
+
+def _report(error: Any) -> int:
+    """Print an error that the user can correct, and return the exit code; raise any other error."""
+    if hasattr(error, "format_message"):  # typer's, about options and arguments
+        error.message = "\n".join(map(visible, error.message.split("\n")))
+        error.show()
+        return int(error.exit_code)
+    text = _message(error)
+    if text is None:
+        raise error
+    typer.echo(f"error: {visible(text)}", err=True)
+    return 1
 
 
 def _message(error: Exception) -> str | None:

@@ -23,6 +23,7 @@ from maxcosine.cli.options import (
     flatten_options,
 )
 from maxcosine.cli.rules import Params, compile_rules, params_of, refuse_same_names, rule_named
+from maxcosine.cli.terminal import Quiet, tell
 
 
 @flatten_options
@@ -47,6 +48,7 @@ def compare(
         Path | None, typer.Option(metavar="PATH", help="Write a report, HTML to open in a browser.")
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Learn with every rule at once, and see which one suits the data.
 
@@ -59,7 +61,6 @@ def compare(
     maxcosine compare clicks.svm --split 0.2 --report clicks.html
     maxcosine compare clicks.svm --rules mcp,pa1,my_rules.py:mine --param pa1.C=0.1 --param mine.step=2
     """
-    from maxcosine.cli.display import tell
     from maxcosine.cli.tables import print_outcome
     from maxcosine.data import MAX_REPORTED, STANDARD_INPUT, ReadOptions, Stream, describe_inputs, expand
     from maxcosine.experiments import charts, comparison_report
@@ -115,7 +116,7 @@ def _show(found: dict[str, Any]) -> None:
     """Print a table of the rules, the best one first."""
     from maxcosine.certificate_text import rounded_up
     from maxcosine.cli.display import console
-    from maxcosine.cli.tables import new_table, report_bad_lines
+    from maxcosine.cli.tables import new_table, plain, report_bad_lines
     from maxcosine.experiments.comparison_report import chance
     from maxcosine.experiments.rule_styles import title_of
 
@@ -129,7 +130,7 @@ def _show(found: dict[str, Any]) -> None:
         cells = [f"{row['progressive_error']:.3%}"]
         cells += [f"{row['test_error']:.3%}"] if tested else []
         cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-", f"{row['seconds']:.3f}"]
-        table.add_row(("averaged " if row["average"] else "") + title_of(row["rule"]), *cells)
+        table.add_row(plain(("averaged " if row["average"] else "") + title_of(row["rule"])), *cells)
     console().print(table)
     console().print(chance(found), markup=False, highlight=False)
     report_bad_lines(found)

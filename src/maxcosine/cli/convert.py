@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from maxcosine.cli.options import BadLines, Data, Examples, Json, Reading, check_outputs, flatten_options
+from maxcosine.cli.terminal import Quiet
 
 
 @flatten_options
@@ -22,6 +23,7 @@ def convert(
     float64: Annotated[bool, typer.Option("--float64", help="Values of double precision.")] = False,
     bad_lines: BadLines = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Parse files once, and write their examples as a cache that is read many times faster.
 
@@ -67,4 +69,4 @@ def convert(
         "first_bad_lines": stream.bad.messages,
         "seconds": time.perf_counter() - started,
     }
-    print_outcome(outcome, show_conversion, json=json)
+    print_outcome(outcome, show_conversion, json=json, quiet=quiet)

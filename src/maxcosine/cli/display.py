@@ -13,7 +13,7 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
-import typer
+from maxcosine.cli.terminal import is_quiet, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,22 +39,21 @@ def console() -> Console:
     """Return the console that Rich prints to."""
     from rich.console import Console
 
-    made = Console()
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # as other output does
+
+    made = _Console()
     if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = WIDE
     return made
-
-
-def tell(text: str, **style: Any) -> None:
-    """Print a line of progress; a style is for terminals only."""
-    typer.secho(text, err=True, **style)
 
 
 class ProgressLine:
     """The line of progress, shown while a `with` statement runs."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not is_quiet()
         self._shown = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -67,7 +66,7 @@ class ProgressLine:
     def update(self, text: Callable[[], str]) -> None:
         """Show a line if enough time has passed since the last one; only then is the text made."""
         now = time.monotonic()
-        if now - self._shown > (SECONDS_BETWEEN_FRAMES if self._live else SECONDS_BETWEEN_LINES):
+        if not is_quiet() and now - self._shown > (SECONDS_BETWEEN_FRAMES if self._live else SECONDS_BETWEEN_LINES):
             self._shown = now
             (self._overwrite if self._live else tell)(text())
 

@@ -2,10 +2,18 @@
 
 from maxcosine.cli.options import Data, Json, ModelPath, Reading, flatten_options
 from maxcosine.cli.rules import OwnRule, load_model
+from maxcosine.cli.terminal import Quiet
 
 
 @flatten_options
-def evaluate(model: ModelPath, data: Data, reading: Reading, rule: OwnRule = None, json: Json = False) -> None:
+def evaluate(
+    model: ModelPath,
+    data: Data,
+    reading: Reading,
+    rule: OwnRule = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Error, confusion matrix, precision and recall of each class, and for two classes the area under the ROC
     curve.
 

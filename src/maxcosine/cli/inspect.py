@@ -8,6 +8,7 @@ import typer
 
 from maxcosine.cli.options import Json, ModelPath
 from maxcosine.cli.rules import OwnRule, load_model
+from maxcosine.cli.terminal import Quiet
 
 
 def inspect(
@@ -15,6 +16,7 @@ def inspect(
     top: Annotated[int, typer.Option(min=0, help="How many of the heaviest features to show.")] = 10,
     rule: OwnRule = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """What a model is, its certificate, how and from what it was trained, and its heaviest features.
 
@@ -31,11 +33,10 @@ def inspect(
 def describe(loaded: Any, top: int) -> dict[str, Any]:
     """Return all properties of a model, for JSON."""
     from maxcosine.labels import label_text
-    from maxcosine.training import json_value
 
     model = loaded.model
     labels = [label_text(label) for label in model.classes.tolist()]
-    heads, features, certificate = model.heads, model.features, model.certificate()
+    heads, features = model.heads, model.features
     return {
         "rule": model.rule.name,
         "parameters": dict(zip(model.rule.params, heads.arrays.params[0].tolist(), strict=False)),
@@ -51,13 +52,18 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
         },
         "mistakes": model.mistakes,
         "judged": model.n_judged,
-        "certificate": {
-            name: json_value(getattr(certificate, name))
-            for name in ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")
-        },
+        "certificate": certificate_values(model.certificate()),
         "trained": loaded.provenance,
         "heaviest": heaviest(model, labels, top),
     }
+
+
+def certificate_values(certificate: Any) -> dict[str, Any]:
+    """Return the numbers of a certificate, for JSON."""
+    from maxcosine.training import json_value
+
+    names = ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")
+    return {name: json_value(getattr(certificate, name)) for name in names}
 
 
 def heaviest(model: Any, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:

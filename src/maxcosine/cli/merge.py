@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from maxcosine.cli.options import check_outputs, command_line
+from maxcosine.cli.options import Json, check_outputs, command_line
 from maxcosine.cli.rules import OwnRule, rule_named
+from maxcosine.cli.terminal import Quiet, tell
 
 How = Literal["certified", "mean"]
 
@@ -22,6 +23,8 @@ def merge(
         How, typer.Option(help="The point of the models' hull that proves most, or their plain mean.")
     ] = "certified",
     rule: OwnRule = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Merge models that learnt from different parts of the data; the result has a certificate for all of it.
 
@@ -29,7 +32,8 @@ def merge(
     maxcosine merge monday.model tuesday.model --model week.model
     """
     from maxcosine import __version__, model_file
-    from maxcosine.cli.display import tell
+    from maxcosine.cli.inspect import certificate_values
+    from maxcosine.cli.tables import print_outcome
     from maxcosine.data import expand
     from maxcosine.merging import merge as merge_models
 
@@ -51,8 +55,20 @@ def merge(
             "options": options,
         },
     )
-    tell(f"{len(paths)} models merged into {model}")
-    tell(str(merged.certificate()))
+    certificate = merged.certificate()
+    outcome = {
+        "model": str(model),
+        "merged": list(map(str, paths)),
+        "how": how,
+        "certificate": certificate_values(certificate),
+    }
+    print_outcome(outcome, lambda found: _show(found, str(certificate)), json=json, quiet=quiet)
+
+
+def _show(outcome: dict[str, Any], certificate: str) -> None:
+    tell(f"{len(outcome['merged'])} models merged into {outcome['model']}")
+    for line in certificate.split("\n"):
+        tell(line)
 
 
 def _common_options(paths: list[Path], loaded: list[Any]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
     from maxcosine import files
     from maxcosine.data import expand
 
-    known = {os.path.realpath(name): "an input" for name in expand(inputs)}
+    known = {os.path.realpath(name): "an input" for name in (expand(inputs) if inputs else [])}
     for name, path in outputs.items():
         if files.is_special(path):
             continue
@@ -108,7 +108,9 @@ def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
             raise ValueError(f"--{name} {path} is {known[real]}, too; name another file")
         known[real] = f"--{name}"
         folder = path.parent
-        if folder.exists() and not os.access(folder, os.W_OK):
+        if not folder.is_dir():
+            raise FileNotFoundError(f"--{name} {path}: there is no folder {folder}; create it, or name another")
+        if not os.access(folder, os.W_OK):
             raise PermissionError(f"--{name} {path}: the folder {folder} is read-only; name another folder")
 
 

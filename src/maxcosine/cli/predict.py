@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
+from json import dumps as to_json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maxcosine.cli.options import BadLines, Data, ModelPath, Reading, flatten_options
+from maxcosine.cli.options import BadLines, Data, ModelPath, Reading, check_outputs, flatten_options
 from maxcosine.cli.rules import OwnRule, load_model
+from maxcosine.cli.terminal import Quiet, tell, visible
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from maxcosine.model import Model
 
 
 @flatten_options
@@ -23,6 +30,10 @@ def predict(
     ] = None,
     bad_lines: BadLines = None,
     rule: OwnRule = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="A JSON object a line: the label, which is null for a bad line, and scores.")
+    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print the predicted label of each example, one a line, in the order of the data.
 
@@ -39,28 +50,54 @@ def predict(
     import numpy as np
 
     from maxcosine import files
-    from maxcosine.labels import label_text
     from maxcosine.training import open_for_model, score
 
+    outputs = {"output": output, "bad-lines": bad_lines}
+    check_outputs({name: path for name, path in outputs.items() if path is not None}, data)
     loaded = load_model(model, rule)
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))
         stream = open_for_model(loaded.model, loaded.provenance, data, bad_lines=kept, **vars(reading))
-        labels = [label_text(label) for label in loaded.model.classes.tolist()]
+        answers = _Answers(loaded.model, scores=scores, json=json, for_eyes=output is None and sys.stdout.isatty())
         for batch in stream.batches():
             found, predicted, _ = score(loaded.model, stream, batch)
-            lines = [labels[code] for code in predicted.tolist()]
-            if scores and lines:
-                rows = found.reshape(len(lines), -1).tolist()
-                lines = [
-                    "\t".join([label, *(f"{one:.9g}" for one in row)]) for label, row in zip(lines, rows, strict=True)
-                ]
+            lines = answers.lines(predicted, found)
             if len(batch.skipped):
-                lines = np.insert(np.array(lines, object), batch.skipped, "").tolist()
+                lines = np.insert(np.array(lines, object), batch.skipped, answers.of_bad_line).tolist()
             out.write("".join([f"{line}\n" for line in lines]).encode())
             out.flush()
     if stream.n_bad:
-        typer.echo(f"{stream.n_bad:,} bad lines skipped", err=True)
+        tell(f"{stream.n_bad:,} bad lines skipped")
     for message in stream.bad.messages:
-        typer.echo(f"skipped {message}", err=True)
+        tell(f"skipped {message}")
+
+
+class _Answers:
+    """How predictions are written: as text, or as JSON objects."""
+
+    def __init__(self, model: Model, *, scores: bool, json: bool, for_eyes: bool) -> None:
+        from maxcosine.labels import label_text
+
+        labels = [label_text(label) for label in model.classes.tolist()]
+        self._scored = labels[1:] if model.one_score and len(labels) == 2 else labels
+        self._scores, self._json = scores, json
+        self.of_bad_line = to_json({"label": None}) if json else ""
+        self._labels = labels if json else [visible(one) if for_eyes else _on_one_line(one) for one in labels]
+
+    def lines(self, predicted: np.ndarray, scores: np.ndarray) -> list[str]:
+        """Return a line for each example."""
+        labels = [self._labels[code] for code in predicted.tolist()]
+        rows = scores.reshape(len(labels), -1).tolist() if self._scores and labels else [[]] * len(labels)
+        return [self._line(label, row) for label, row in zip(labels, rows, strict=True)]
+
+    def _line(self, label: str, scores: list[float]) -> str:
+        if not self._json:
+            return "\t".join([label, *(f"{one:.9g}" for one in scores)])
+        more = {"scores": dict(zip(self._scored, scores, strict=True))} if self._scores else {}
+        return to_json({"label": label, **more})
+
+
+def _on_one_line(label: str) -> str:
+    """Return a label as other programs read it: unchanged, except that it is one line."""
+    return label.replace("\r", "\\r").replace("\n", "\\n")

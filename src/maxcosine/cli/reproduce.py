@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from maxcosine.cli.options import check_outputs
 from maxcosine.cli.rules import Params, compile_rules, params_of, refuse_same_names, rule_named
+from maxcosine.cli.terminal import Quiet, tell
 
 if TYPE_CHECKING:
     from maxcosine.experiments.datasets import Dataset
@@ -53,12 +55,15 @@ def reproduce(
         Path | None, typer.Option(metavar="PATH", help="Results: every single count. (default: maxcosine-DATASET.json)")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Report to open in a browser. (default: maxcosine-DATASET.html)")
+        Path | None,
+        typer.Option(metavar="PATH", help="Report to open in a browser. (default: beside the results, as .html)"),
     ] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write the figures, as SVG and PNG.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue where the same experiment was interrupted.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace results that exist.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run the paper's experiment: MCP beside PA and aggressive ROMMA on handwritten digits.
 
@@ -73,7 +78,7 @@ def reproduce(
     maxcosine reproduce mnist --rules all --average
     maxcosine reproduce digits --rules mcp,pa1,my_rules.py:mine --param pa1.C=0.1
     """
-    from maxcosine.cli.display import ExperimentProgress, tell
+    from maxcosine.cli.display import ExperimentProgress
     from maxcosine.cli.tables import show
     from maxcosine.experiments import report as html
     from maxcosine.experiments.charts import renderer
@@ -81,6 +86,7 @@ def reproduce(
     from maxcosine.experiments.protocol import Protocol, learners_of
     from maxcosine.experiments.run import run
 
+    check_outputs({name: path for name, path in (("json", json), ("report", report)) if path is not None}, [])
     if report is not None or figures is not None:
         renderer()  # raises an error if it is not installed
     named = _rules(rules)
@@ -91,7 +97,9 @@ def reproduce(
     found = _load(dataset, data)
     protocol = Protocol(learners, found.buckets, permutations, seed)
     json = json or Path(f"maxcosine-{found.name}.json")
-    report = report or Path(f"maxcosine-{found.name}.html")
+    report = report or json.with_suffix(".html")
+    if not (force or resume):
+        _refuse_to_replace(json, json.with_name(f"{json.name}.partial"), report)
     total = len(found.labels) * permutations
     tell(
         f"{found.title}: {len(found.labels)} labels, {permutations} orders of {protocol.buckets} buckets, "
@@ -108,8 +116,10 @@ def reproduce(
             "the same command with --resume continues"
         )
         raise
-    show(results)
-    tell(f"\nresults  {json}")
+    if not quiet:
+        show(results)
+    tell("")
+    tell(f"results  {json}")
     if importlib.util.find_spec("vl_convert") is not None:
         html.write(results, report)
         tell(f"report   {report}  (open it in a browser)")
@@ -120,9 +130,18 @@ def reproduce(
             tell(f"figure   {path}")
 
 
+def _refuse_to_replace(*paths: Path) -> None:
+    for path in paths:
+        if path.exists():
+            raise FileExistsError(
+                f"{path} exists; continue with --resume, replace it with --force, or name another file with "
+                "--json and --report"
+            )
+
+
 def _load(name: Name | None, folder: Path | None) -> Dataset:
     """Load the data set of this name; without a name, the best one that is available."""
-    from maxcosine.cli.display import ProgressLine, tell
+    from maxcosine.cli.display import ProgressLine
     from maxcosine.experiments import datasets
 
     def show(file: str, done: int, total: int | None) -> None:
@@ -136,7 +155,7 @@ def _load(name: Name | None, folder: Path | None) -> Dataset:
             return datasets.load("mnist", folder, progress=show)
         except datasets.Unavailable as error:
             notice = "NOTICE: MNIST is not available: scikit-learn's small digits are used instead."
-            tell(f"{notice} {error}", bold=True, fg="yellow")
+            tell(f"{notice} {error}", warning=True, bold=True, fg="yellow")
             return datasets.load("digits")
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxcosine.cli.terminal import tell
+
 if TYPE_CHECKING:
     from maxcosine.model_file import Loaded
     from maxcosine.rules.rule import Rule
@@ -78,8 +80,6 @@ def file_of(rule: Rule) -> dict[str, Any] | None:
 
 def compile_rules(rules: Sequence[Rule]) -> None:
     """Compile the user's rules before any work is done; a rule that cannot be compiled is a ValueError."""
-    from maxcosine.cli.display import tell
-
     for rule in rules:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -88,7 +88,7 @@ def compile_rules(rules: Sequence[Rule]) -> None:
             except TypeError as error:
                 raise ValueError(str(error)) from None
         for warning in caught:
-            tell(str(warning.message))
+            tell(str(warning.message), warning=True)
 
 
 def refuse_same_names(rules: Sequence[Rule]) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import typer
 
 from maxcosine.certificate_text import rounded_up
-from maxcosine.cli.display import console, tell
+from maxcosine.cli.display import console
+from maxcosine.cli.terminal import tell, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,11 +27,13 @@ MAX_CONFUSION_CLASSES = 12
 """With more classes than this, the confusion matrix is not shown."""
 
 
-def print_outcome(outcome: dict[str, Any], show: Callable[[dict[str, Any]], None], *, json: bool) -> None:
-    """Print the outcome of a command: as JSON, or as `show` does for people."""
+def print_outcome(
+    outcome: dict[str, Any], show: Callable[[dict[str, Any]], None], *, json: bool, quiet: bool = False
+) -> None:
+    """Print the outcome of a command: as JSON, or as `show` does for people, unless they want it `quiet`."""
     if json:
         typer.echo(json_module.dumps(outcome))
-    else:
+    elif not quiet:
         show(outcome)
 
 
@@ -41,8 +44,15 @@ def new_table(title: str, columns: Sequence[str], **options: Any) -> Table:
 
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     for k, name in enumerate(columns):
-        table.add_column(name, justify="right" if k else "left", **options)
+        table.add_column(plain(name), justify="right" if k else "left", **options)
     return table
+
+
+def plain(text: str) -> Text:
+    """Return text for a table: without markup, and without characters that could control a terminal."""
+    from rich.text import Text
+
+    return Text(visible(text))
 
 
 def _first(words: Sequence[str]) -> str:
@@ -55,7 +65,7 @@ def _show_pairs(rows: dict[str, str | None]) -> None:
     width = max(map(len, rows))
     for name, value in rows.items():
         if value:
-            typer.echo(f"{name:{width}}  {value}")
+            typer.echo(f"{name:{width}}  {visible(value)}")
 
 
 def show_outcome(outcome: dict[str, Any]) -> None:
@@ -125,7 +135,7 @@ def show(results: Results) -> None:
 
     console().print(_mistakes_table(results))
     for paragraph in summarise(results):
-        console().print(paragraph, markup=False, highlight=False)
+        console().print(visible(paragraph), markup=False, highlight=False)
         console().print()
 
 
@@ -158,7 +168,7 @@ def _mistakes_table(results: Results) -> Table:
             rule = results.rules[k]
             cells = [cell(f"{value:.0f}", is_best)[:end] for value, is_best in zip(grid[k], best[k], strict=True)]
             short = title_of(rule).replace("averaged", "avg")
-            table.add_row(short, *cells, f"{grid[k].mean():.1f}", f"{ranks[rule]:.1f}")
+            table.add_row(plain(short), *cells, f"{grid[k].mean():.1f}", f"{ranks[rule]:.1f}")
         return table
     table = new_table(title, ["label", *map(title_of, results.rules)])
     for j, label in enumerate(results.labels):
@@ -166,7 +176,7 @@ def _mistakes_table(results: Results) -> Table:
             cell(f"{value:.1f} ± {spreads[rule][j]:.1f}", is_best)
             for rule, value, is_best in zip(results.rules, grid[:, j], best[:, j], strict=True)
         ]
-        table.add_row(label, *cells, end_section=j + 1 == len(results.labels))
+        table.add_row(plain(label), *cells, end_section=j + 1 == len(results.labels))
     table.add_row("mean", *(f"{row.mean():.1f} " for row in grid))
     table.add_row("mean rank", *(f"{ranks[rule]:.2f} " for rule in results.rules))
     table.add_row("labels won", *(f"{wins[rule]:.3g} " for rule in results.rules))
@@ -197,7 +207,7 @@ def _confusion(found: dict[str, Any]) -> Table:
     columns = ["label", *found["classes"][:n_known], "precision", "recall"]
     table = new_table("labels by predicted class", columns, no_wrap=True)
     for k, label in enumerate(found["classes"][: MAX_CONFUSION_CLASSES + 10]):
-        table.add_row(label, *(f"{n:,}" for n in found["confusion"][k][:n_known]), *_measures(found, k))
+        table.add_row(plain(label), *(f"{n:,}" for n in found["confusion"][k][:n_known]), *_measures(found, k))
     return table
 
 
@@ -211,7 +221,7 @@ def _mistaken(found: dict[str, Any]) -> Table:
         others = np.where(np.arange(len(counts)) == k, 0, counts)
         most = int(np.argmax(others))
         mistaken = f"{found['classes'][most]} ({others[most]:,})" if others[most] else ""
-        table.add_row(label, f"{counts.sum():,}", *_measures(found, k), mistaken)
+        table.add_row(plain(label), f"{counts.sum():,}", *_measures(found, k), plain(mistaken))
     return table
 
 
@@ -242,10 +252,13 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
     if "examples" in trained:
         rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
     _show_pairs(rows)
-    typer.echo(f"\n{certificate}")
+    typer.echo()
+    for line in str(certificate).split("\n"):
+        typer.echo(visible(line))
     for title, heaviest in list(found["heaviest"].items())[:MAX_CONFUSION_CLASSES]:
         if heaviest:
-            typer.echo(f"\nheaviest features for {title}\n")
+            typer.echo(f"\nheaviest features for {visible(title)}\n")
+            heaviest = [(visible(name), weight) for name, weight in heaviest]
             width = max(len("feature"), *(len(name) for name, _ in heaviest))
             for name, weight in [("feature", "weight"), *((name, f"{w:+.4g}") for name, w in heaviest)]:
                 typer.echo(f"  {name:{width}}  {weight:>10}")

@@ -21,6 +21,7 @@ from maxcosine.cli.options import (
     flatten_options,
 )
 from maxcosine.cli.rules import Params, compile_rules, file_of, load_model, params_of, rule_named
+from maxcosine.cli.terminal import Quiet, tell
 
 if TYPE_CHECKING:
     from maxcosine.data import ReadOptions, Stream
@@ -76,7 +77,9 @@ def train(
         bool, typer.Option("--resume", help="Continue from the checkpoint, at the exact example.")
     ] = False,
     bad_lines: BadLines = None,
+    force: Annotated[bool, typer.Option("--force", help="Start again where there is a checkpoint.")] = False,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Learn a model from files, in one pass.
 
@@ -96,6 +99,10 @@ def train(
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know where to continue")
+    named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
+    outputs = {name: path for name, path in named.items() if path is not None}
+    check_outputs(outputs, [*data, *([test] if test else [])])
+    _refuse_to_replace(checkpoint, resume=resume, force=force)
     how = {"average": average, "multiclass": multiclass, "intercept": intercept}
     dtype = "float64" if float64 else "float32"
     read = ReadOptions(**vars(reading), **examples.fields(), any_labels=any_labels, dtype=dtype, keep_names=keep_names)
@@ -110,15 +117,12 @@ def train(
     params = params_of([chosen], param)[chosen.name]
     settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
     compile_rules([chosen])
-    named = {"model": model, "checkpoint": checkpoint, "predictions": predictions, "bad-lines": bad_lines}
-    outputs = {name: path for name, path in named.items() if path is not None}
-    check_outputs(outputs, [*data, *([test] if test else [])])
     if cluster.on is not None:
         for name, value in {**named, "init": init, "keep-names": keep_names}.items():
             if value and name != "model":  # workers learn shards at the same time: there is no order of the data
                 raise ValueError(f"--{name} is for one machine; leave it out, or leave out --on")
         learnt, outcome = train_on(cluster, data, model, settings, params, passes, read)
-        _finish({"model": str(model), **outcome}, learnt, Stream(data, read), test, reading.threads, json)
+        _finish({"model": str(model), **outcome}, learnt, Stream(data, read), test, reading.threads, json, quiet)
         return
     side_files = {"predictions": predictions, "bad_lines": bad_lines}
     training = Training(
@@ -144,11 +148,26 @@ def train(
         side_files={role: SideFile(path, checkpoint, role) for role, path in side_files.items() if path},
     )
     outcome = _learn(training, model, list(outputs.values()) if resume else None)
-    _finish({"model": str(model), **outcome}, training.model, training.stream, test, reading.threads, json)
+    _finish({"model": str(model), **outcome}, training.model, training.stream, test, reading.threads, json, quiet)
+
+
+def _refuse_to_replace(checkpoint: Path | None, *, resume: bool, force: bool) -> None:
+    if resume and force:
+        raise ValueError("--resume continues and --force starts again; give one of them")
+    if checkpoint is not None and checkpoint.is_file() and not (resume or force):
+        raise FileExistsError(
+            f"the checkpoint {checkpoint} exists; continue from it with --resume, or start again with --force"
+        )
 
 
 def _finish(
-    outcome: dict[str, Any], model: "Model", stream: "Stream", test: str | None, threads: int | None, json: bool
+    outcome: dict[str, Any],
+    model: "Model",
+    stream: "Stream",
+    test: str | None,
+    threads: int | None,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Test the model on more data, if there are any, and print the outcome."""
     from maxcosine.cli.tables import print_outcome, show_outcome
@@ -157,7 +176,7 @@ def _finish(
     if test is not None:
         found = evaluate(model, stream.like([test], threads=threads, purpose="evaluate"))
         outcome |= {f"test_{name}": found[name] for name in ("examples", "error", "bad_lines")}
-    print_outcome(outcome, show_outcome, json=json)
+    print_outcome(outcome, show_outcome, json=json, quiet=quiet)
 
 
 def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dict[str, Any]:
@@ -166,7 +185,7 @@ def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dic
     `resumed` are the files that an interrupted training was writing; None starts a new training.
     """
     from maxcosine import model_file
-    from maxcosine.cli.display import ProgressLine, tell, training_progress
+    from maxcosine.cli.display import ProgressLine, training_progress
     from maxcosine.training import clear_partial_files, outcome, provenance
 
     started = time.perf_counter()
