@@ -80,21 +80,24 @@ class _Answers:
         from maxcosine.labels import label_text
 
         labels = [label_text(label) for label in model.classes.tolist()]
-        self._scored = labels[1:] if model.one_score and len(labels) == 2 else labels
         self._scores, self._json = scores, json
-        self.of_bad_line = to_json({"label": None}) if json else ""
+        self._scored = labels[1:] if model.one_score and len(labels) == 2 else labels
         self._labels = labels if json else [visible(one) if for_eyes else _on_one_line(one) for one in labels]
+        self._without_scores = [self._line(label, None) for label in self._labels]
+        self.of_bad_line = to_json({"label": None}) if json else ""
 
     def lines(self, predicted: np.ndarray, scores: np.ndarray) -> list[str]:
         """Return a line for each example."""
-        labels = [self._labels[code] for code in predicted.tolist()]
-        rows = scores.reshape(len(labels), -1).tolist() if self._scores and labels else [[]] * len(labels)
-        return [self._line(label, row) for label, row in zip(labels, rows, strict=True)]
+        codes = predicted.tolist()
+        if not self._scores or not codes:
+            return [self._without_scores[code] for code in codes]
+        rows = scores.reshape(len(codes), -1).tolist()
+        return [self._line(self._labels[code], row) for code, row in zip(codes, rows, strict=True)]
 
-    def _line(self, label: str, scores: list[float]) -> str:
+    def _line(self, label: str, scores: list[float] | None) -> str:
         if not self._json:
-            return "\t".join([label, *(f"{one:.9g}" for one in scores)])
-        more = {"scores": dict(zip(self._scored, scores, strict=True))} if self._scores else {}
+            return "\t".join([label, *(f"{one:.9g}" for one in scores or [])])
+        more = {} if scores is None else {"scores": dict(zip(self._scored, scores, strict=True))}
         return to_json({"label": label, **more})
 
 

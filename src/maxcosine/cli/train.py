@@ -20,7 +20,7 @@ from maxcosine.cli.options import (
     command_line,
     flatten_options,
 )
-from maxcosine.cli.rules import Params, compile_rules, file_of, load_model, params_of, rule_named
+from maxcosine.cli.rules import compile_rules, file_of, load_model, params_of, rule_named
 from maxcosine.cli.terminal import Quiet, tell
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def train(
             show_default="mcp",
         ),
     ] = None,
-    param: Params = None,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the rule, such as C=0.1.")
+    ] = None,
     average: Average = False,
     multiclass: Annotated[
         Literal["ovr", "joint"], typer.Option(help="More than two classes: each against the rest, or all jointly.")
