@@ -34,7 +34,7 @@ struct Claim {
   double slack = 0;  // how far rounding may have moved the hypothesis
 };
 
-// The norm of item(0), ..., item(n - 1), up to norm_rounding(n).
+// The norm of item(0), ..., item(n - 1), up to a relative error of 2^-53 (SUM_BLOCK + n / SUM_BLOCK + 1).
 template <class Item>
 [[nodiscard]] double norm_of(std::size_t n, const Item& item) {
   double largest = 0;
@@ -55,9 +55,10 @@ template <class Item>
   return std::ldexp(std::sqrt(total), exponent);
 }
 
-// The relative error of a norm of up to n numbers in each of several columns.
-[[nodiscard]] inline double norm_rounding(std::size_t n) {
-  return ROUNDING * double(SUM_BLOCK + n / SUM_BLOCK);
+// The relative error of the norm of a head with n slots.
+[[nodiscard]] inline double norm_rounding(const Head& head, std::size_t n) {
+  const auto n_columns = std::size_t(head.stop - head.first);
+  return ROUNDING * double(SUM_BLOCK + (n + n_columns) / SUM_BLOCK);
 }
 
 // The norm of the columns of a head: weight(slot, column) for all slots < n, and constant(column).
@@ -90,7 +91,7 @@ template <class T>
 // What is proven of the last hypothesis. No norm below eps * radius is claimed for a point of the hull.
 template <class T>
 [[nodiscard]] Claim claim_of_last(const Heads<T>& heads, const Head& head) {
-  const double rounding = norm_rounding(std::size_t(head.highest + 1)) + ROUNDING * (double(head.updates) + SCALAR_ROUNDINGS);
+  const double rounding = norm_rounding(head, std::size_t(head.highest + 1)) + ROUNDING * (double(head.updates) + SCALAR_ROUNDINGS);
   const double smallest = LIMITS<T>.eps * head.radius * head.coef_v;
   return make_claim(norm_of_v(heads, head), head.coef_v, head.slack_v, rounding, smallest);
 }
@@ -122,7 +123,7 @@ template <class T>
       },
       [&](std::int64_t column) { return S * double(heads.bias[column]) + heads.total_bias[column]; });
   const double added = ROUNDING * (S * norm_of_v(heads, head) + norm) + LIMITS<double>.underflow;
-  const double rounding = norm_rounding(n) +
+  const double rounding = norm_rounding(head, n) +
                           ROUNDING * (2 * double(head.learnt) + double(head.updates) + SCALAR_ROUNDINGS);
   const double smallest = LIMITS<T>.eps * head.radius * head.sum_coef;
   return make_claim(norm, head.sum_coef, head.sum_slack + S * head.slack_v + added, rounding, smallest);
