@@ -1,0 +1,1 @@
+"""Random models whose claims are checked in exact arithmetic: see `checks`."""
