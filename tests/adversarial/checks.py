@@ -26,6 +26,10 @@ MOST_REPLAYED = 100
 CLOSE = 1e-3
 
 
+# Hypotheses are read in the type of the model. This close to its smallest number, they are not what was learnt.
+FAINT = {dtype: 1e13 * float(np.finfo(dtype).tiny) for dtype in ("float32", "float64")}
+
+
 @dataclass
 class Finding:
     """A claim that is false."""
@@ -55,6 +59,10 @@ class ModelChecks:
 
     def nearest(self, examples: Examples) -> Nearest | None:
         return self.geometry.nearest(examples) if examples else None
+
+    def is_faint(self, w: np.ndarray) -> bool:
+        """Whether w may have lost digits, or all of it, when it was read."""
+        return bool(0.0 < np.abs(w).max() < FAINT[self.case.dtype])
 
     def run(self) -> ModelChecks:
         """Learn by the plan and check every step; then learn without asking, and row by row."""
@@ -87,8 +95,9 @@ class ModelChecks:
                 where = f" (head of {label}, after {len(node.history.events)} examples)"
                 self.note(f"{which}ceiling", claims.ceiling_fault(at(one.margin_ceiling, h), nearest), where)
                 w = hypotheses.of_head(label, self.geometry.classes)
-                fault = claims.bound_fault(w, at(one.bound, h), at(one.rounding, h), nearest)
-                self.note(f"{which}bound", fault, where)
+                if not self.is_faint(w):
+                    fault = claims.bound_fault(w, at(one.bound, h), at(one.rounding, h), nearest)
+                    self.note(f"{which}bound", fault, where)
                 self.done["separable"] += nearest is not None and nearest.separable
         self.check_attained(node, certificate)
 
@@ -153,6 +162,9 @@ class RowByRow:
         certificate, averaged = self.end.learner.certificate_, Hypotheses.of(self.end.learner)
         for h, label in enumerate(heads_of(self.end.learner)):
             vectors = [one.of_head(label, checks.geometry.classes) for one in hypotheses]
+            if any(map(checks.is_faint, vectors)):
+                checks.done["faint"] += 1
+                continue
             counts = self.count_mistakes(label, vectors)
             checks.note("mistakes", claims.mistakes_fault(at(certificate.mistakes, h), *counts), f" (head of {label})")
             if not certificate.averaged or not self.events(label):
@@ -251,8 +263,14 @@ def at(value: Any, h: int) -> Any:
 
 def check_case(case: Case) -> list[ModelChecks]:
     """Check all models of a case."""
-    geometry = Geometry(case)
-    return [ModelChecks(case, model, geometry).run() for model in case.models]
+    geometry, checked = Geometry(case), []
+    for model in case.models:
+        try:
+            checked.append(ModelChecks(case, model, geometry).run())
+        except Exception as error:
+            error.add_note(case.describe(model))
+            raise
+    return checked
 
 
 def smallest(case: Case, model: ModelSpec, check: str) -> tuple[Case, Finding]:

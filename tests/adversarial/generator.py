@@ -283,7 +283,7 @@ def _weights(
     weights = class_weight = None
     if random.random() < 0.15:
         kinds.append("weights")
-        size = random.choice([5.0, 11.0], p=[0.8, 0.2])
+        size = random.choice([5.0, 9.5], p=[0.8, 0.2])  # and 2 more by the class
         weights = 10.0 ** random.uniform(-size, size, size=len(y))
         weights[may_be_skipped & (random.random(len(y)) < 0.1)] = 0.0
     if random.random() < 0.05:
@@ -341,7 +341,7 @@ def _model(random: np.random.Generator) -> ModelSpec:
     name = str(random.choice(names))
     rule = rescaling if name == rescaling.name else RULES[name]
     params: dict[str, float] = {}
-    if rule.params and random.random() < 0.5:
+    if rule.params and (not rule.builtin or random.random() < 0.5):
         params = _params(random, rule)
     return ModelSpec(name, params, bool(random.random() < 0.5))
 
@@ -357,7 +357,7 @@ def _params(random: np.random.Generator, rule: Rule) -> dict[str, float]:
             else:
                 usual = 1.0 if callable(param.default) else param.default
                 params[name] = float(usual * 10.0 ** random.uniform(-size, size))
-                if 0.0 in param and random.random() < 0.2:
+                if 0.0 in param and random.random() < 0.3:
                     params[name] = 0.0
         try:
             rule.make_params(params)
