@@ -121,13 +121,12 @@ class ModelChecks:
         return self.geometry.seen(node.history, label) <= examples
 
     def check_refusal(self, node: Node) -> None:
-        """A merge is refused only where nothing separates the examples of some head."""
+        """A merge is refused only where no separator of some head has a margin above the one that it excludes."""
         classes = node.history.classes
         heads: Iterable[int | None] = [None] if self.case.joint else classes[-1:] if len(classes) <= 2 else classes
         hulls = [self.nearest(self.geometry.seen(node.history, label)) for label in heads]
-        false = all(nearest is None or nearest.separable for nearest in hulls)
-        margins = [nearest.margin for nearest in hulls if nearest is not None]
-        fault = f"a merge says that nothing separates, but separators attain {margins}" if false else None
+        faults = [claims.ceiling_fault(node.excluded, nearest) for nearest in hulls]
+        fault = f"a merge is refused; {faults[0]}" if all(faults) else None
         self.note("refusal", fault)
 
     def check_budgets(self, end: Node) -> None:
@@ -175,37 +174,35 @@ class RowByRow:
     def check_average(self, label: int | None, w: np.ndarray, rounding: float, vectors: list[np.ndarray]) -> None:
         """Compare an averaged hypothesis with the mean of the twin's hypotheses.
 
-        Where the length of w means nothing, a model may hold it within a range. Then the average may also be that of
-        the hypotheses at the lengths that the rule gives them, if the replay goes the same way as the twin.
+        Where the length of w means nothing, a model holds it within a range, and the average is that of the hypotheses
+        at the lengths that the rule gives them: those of the replay, if it goes the same way as the twin.
         """
         checks, dtype, free = self.checks, self.checks.case.dtype, self.checks.model.function.scale_free
         own = [vectors[event + 1] for event in self.events(label)]
-        fault = claims.average_fault(average_error(w, own, [exactly(one) for one in own], free), rounding, dtype)
-        if fault and free:
-            replayed = average_error(w, own, self.replay(label, len(w)), free)
-            if replayed.wobble > CLOSE:
-                checks.done["average not compared"] += 1
-                return
-            fault = claims.average_fault(replayed, rounding, dtype)
-        checks.note("average", fault, f" (head of {label})")
+        found = average_error(w, own, self.replay(label, len(w)) if free else [exactly(one) for one in own], free)
+        if found.wobble > CLOSE:
+            checks.done["average not compared"] += 1
+            return
+        checks.note("average", claims.average_fault(found, rounding, dtype), f" (head of {label})")
 
     def learn(self) -> list[Hypotheses]:
         """The hypotheses of the twin before each example, and after the last one."""
-        case, plan, events = self.checks.case, self.checks.case.plan, self.end.history.events
+        case, plan = self.checks.case, self.checks.case.plan
         twin = case.classifier(replace(self.checks.model, average=False))
         classes = np.unique(case.y) if plan.named or plan.passes else None
         width = case.X.shape[1] + case.fit_intercept
         hypotheses = [Hypotheses([], np.zeros((0, width)))]
         unweighted = case.weights is None and case.class_weight is None
-        for row, _ in events:
+        for row, is_example in self.end.history.weighed:
             X, y = case.X[row : row + 1], case.y[row : row + 1]
             if unweighted and hypotheses[-1].classes and y[0] in hypotheses[-1].classes:
                 twin.model_.learn(X, np.searchsorted(twin.classes_, y))  # what partial_fit does, without its checks
             else:
                 weights = None if case.weights is None else case.weights[row : row + 1]
                 twin.partial_fit(X, y, classes=classes, sample_weight=weights)
-            hypotheses.append(Hypotheses.of(twin))
             classes = None
+            if is_example:
+                hypotheses.append(Hypotheses.of(twin))
         return hypotheses
 
     def events(self, label: int | None) -> list[int]:
@@ -233,7 +230,8 @@ class RowByRow:
         checks, history, case = self.checks, self.end.history, self.checks.case
         rule, events = checks.model.function, self.events(label)
         weights = case.weight_of
-        factors = list(weight_factors([weights[row] for row, _ in history.events]))
+        factors = weight_factors([weights[row] for row, _ in history.weighed])
+        factors = [factor for factor, (_, is_example) in zip(factors, history.weighed, strict=True) if is_example]
         unweighted = case.weights is None and case.class_weight is None
         replayed = []
         with localcontext() as context:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy as np
 
 from maxcosine import BadRow, BadStep, OnlineClassifier, load, merge, save
 from maxcosine.estimators.fitted import with_model
-from maxcosine.merging import NOT_SEPARABLE, add_counts, without_counts
+from maxcosine.merging import NotSeparable, add_counts, without_counts
 from tests.adversarial.generator import Case, ModelSpec
 from tests.learners import IN_MEMORY
 
@@ -29,9 +30,12 @@ class History:
     """The row of each example, and the other classes known by then."""
     seen: dict[int, list[int]] = field(default_factory=dict)
     """By class: which of these events its head has seen."""
+    weighed: list[tuple[int, bool]] = field(default_factory=list)
+    """All rows of positive weight, and whether each is an example: rows without a direction have a weight, too."""
 
     def copy(self) -> History:
-        return History(self.case, list(self.events), {label: list(events) for label, events in self.seen.items()})
+        seen = {label: list(events) for label, events in self.seen.items()}
+        return History(self.case, list(self.events), seen, list(self.weighed))
 
     @property
     def classes(self) -> list[int]:
@@ -59,6 +63,8 @@ class History:
         examples, labels = self.case.examples, self.case.y.tolist()
         for row in rows:
             self.begin(labels[row])
+            if self.case.weight_of[row] > 0.0:
+                self.weighed.append((row, bool(examples[row])))
             if examples[row]:
                 for events in self.seen.values():
                     events.append(len(self.events))
@@ -90,6 +96,8 @@ class Node:
     refusal: str = ""
     trunk: bool = True
     """Whether the model that the plan ends with comes from this one by learning alone."""
+    excluded: float = math.inf
+    """The margin that a refused merge excludes."""
 
 
 Visit = Callable[[Node], None]
@@ -155,10 +163,8 @@ def _merged(case: Case, base: Node, ends: list[Node]) -> Node:
     history = History.merged([end.history for end in ends])
     try:
         merged = merge([end.learner for end in ends], case.plan.how)
-    except ValueError as error:
-        if str(error) != NOT_SEPARABLE:
-            raise
-        raise Refused(Node(history, None, "not separable")) from None
+    except NotSeparable as error:
+        raise Refused(Node(history, None, "not separable", excluded=error.margin_ceiling)) from None
     if case.plan.base:
         add_counts(merged.model_, base.learner.model_)
     return Node(history, merged)

@@ -73,11 +73,11 @@ class Replay:
 
 
 def weight_factors(weights: Sequence[float]) -> Iterator[float]:
-    """What the steps of rows are multiplied by: each weight relative to the mean of those so far."""
+    """What the steps of rows are multiplied by: each weight relative to the mean of those so far, within a range."""
     mean = 0.0
     for n, weight in enumerate(weights, start=1):
         mean += (weight - mean) / n
-        yield weight / mean
+        yield min(max(weight / mean, 1e-12), 1e12)
 
 
 @dataclass

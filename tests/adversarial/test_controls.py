@@ -8,7 +8,7 @@ import pytest
 from maxcosine import OnlineClassifier
 from maxcosine.certificate import Certificate
 from maxcosine.heads import Heads
-from maxcosine.merging import NOT_SEPARABLE
+from maxcosine.merging import NotSeparable
 from tests.adversarial import claims, history
 from tests.adversarial.checks import ModelChecks, smallest
 from tests.adversarial.generator import Case, ModelSpec, Plan, generate
@@ -104,7 +104,7 @@ def test_a_certificate_that_changes_the_model_is_found(monkeypatch):
 
 def test_a_merge_that_refuses_separable_examples_is_found(monkeypatch):
     def refuse(*_):
-        raise ValueError(NOT_SEPARABLE)
+        raise NotSeparable(1e-9)
 
     monkeypatch.setattr(history, "merge", refuse)
     assert "refusal" in false_checks(plan=MERGED)
