@@ -180,7 +180,9 @@ class RowByRow:
         checks, dtype, free = self.checks, self.checks.case.dtype, self.checks.model.function.scale_free
         own = [vectors[event + 1] for event in self.events(label)]
         found = average_error(w, own, self.replay(label, len(w)) if free else [exactly(one) for one in own], free)
-        if found.wobble > CLOSE:
+        # A model that cancels to exactly 0 starts anew at a length of its own; the replay may miss 0 by a digit.
+        restarts = free and not all(one.any() for one in own)
+        if found.wobble > CLOSE or restarts:
             checks.done["average not compared"] += 1
             return
         checks.note("average", claims.average_fault(found, rounding, dtype), f" (head of {label})")
