@@ -55,8 +55,8 @@ def test_imports_without_scikit_learn():
 
 def test_every_rule_has_a_class_and_the_variants_of_pa_share_one():
     classes = [getattr(maxcosine, name) for name in CLASSIFIERS if name != "OnlineClassifier"]
-    assert {cls().rule_name for cls in classes} == set(RULES) - {"pa1", "pa2"}
-    assert {maxcosine.PAClassifier(variant).rule_name for variant in ("pa1", "pa2")} == {"pa1", "pa2"}
+    assert {cls().rule_name for cls in classes} == set(RULES) - {"pa", "pa2"}
+    assert {maxcosine.PAClassifier(variant).rule_name for variant in ("pa", "pa2")} == {"pa", "pa2"}
     assert OnlineClassifier().rule in RULES
 
 

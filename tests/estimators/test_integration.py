@@ -8,12 +8,13 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxcosine import RULES, MCPClassifier, OnlineClassifier
+from maxcosine import RULES, MCPClassifier, OnlineClassifier, PAClassifier
 from tests.learners import learnt, points
 
 FRAMES = {
@@ -55,6 +56,17 @@ def test_grid_search_over_rules_and_their_parameters():
     assert len(search.cv_results_["params"]) == len(RULES) + 8
     best = OnlineClassifier(**search.best_params_).fit(X, y)
     assert learnt(search.best_estimator_) == learnt(best)
+
+
+def test_grid_search_over_the_aggressiveness_of_pa():
+    X, y = points(3)
+    search = GridSearchCV(PAClassifier(fit_intercept=False), {"C": [1e-3, 0.1, 10.0]}, error_score="raise").fit(X, y)
+    fitted = [PAClassifier(C=C, fit_intercept=False).fit(X, y) for C in (1e-3, 0.1, 10.0)]
+    assert len({learner.coef_.tobytes() for learner in fitted}) == 3
+    assert learnt(search.best_estimator_) == learnt(PAClassifier(**search.best_params_, fit_intercept=False).fit(X, y))
+    once = {"fit_intercept": False, "shuffle": False, "max_iter": 1, "tol": None}
+    theirs = SGDClassifier("hinge", penalty=None, learning_rate="pa1", eta0=0.1, **once).fit(X, y)
+    assert np.allclose(fitted[1].coef_, theirs.coef_, rtol=1e-12)
 
 
 def test_calibration_gives_probabilities(learner):

@@ -227,15 +227,15 @@ class MCPExactClassifier(NamedClassifier):
 @documented
 @dataclass(eq=False, repr=False)
 class PAClassifier(NamedClassifier):
-    """PA, PA-I and PA-II: passive-aggressive learning.
+    """PA-I, PA-II and PA: passive-aggressive learning.
 
-    The step is the shortest one that gives the example a margin of 1. PA-I and PA-II shorten it, which helps
-    with label noise.
+    The step of PA is the shortest one that gives the example a margin of 1. PA-I and PA-II shorten it, which
+    helps with label noise.
 
     Parameters
     ----------
-    variant : {"pa", "pa1", "pa2"}, default="pa"
-        PA, PA-I or PA-II.
+    variant : {"pa1", "pa2", "pa"}, default="pa1"
+        PA-I, PA-II, or PA, which has no parameter: it is the rule of the paper's experiments.
     C : float, default=1.0
         Aggressiveness: the largest step of PA-I, and the softness of PA-II. PA does not use it.
     {parameters_and_attributes}
@@ -249,12 +249,12 @@ class PAClassifier(NamedClassifier):
     --------
     >>> from maxcosine import PAClassifier
     >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]]
-    >>> learner = PAClassifier("pa1", C=0.5).fit(X, ["right", "up", "right", "up"])
+    >>> learner = PAClassifier(C=0.5).fit(X, ["right", "up", "right", "up"])
     >>> learner.predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
     ['right', 'up']
     """
 
-    variant: str = "pa"
+    variant: str = "pa1"
     _: KW_ONLY
     C: float = 1.0
 
