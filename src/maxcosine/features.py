@@ -94,12 +94,6 @@ class Features:
         self.names = names
         self._column_of_name = None
 
-    def restore(self, index: FeatureIndex | None, n_slots: int) -> None:
-        """Go back to an earlier index and the number of slots that it had."""
-        self.index = index
-        if index is not None:
-            index.truncate(n_slots)
-
     def keys(self) -> np.ndarray:
         """Return the name, id or column number of each feature, in the order of `coef_`."""
         if self.n_columns is None:

@@ -14,6 +14,9 @@ import numpy as np
 # Up to this many classes, comparing with each class is faster than a binary search.
 FEW_CLASSES = 32
 
+# Below this, float64 has every whole number.
+LARGEST_EXACT = 2.0**53
+
 # The first labels of a data set usually contain every class.
 FIRST_LABELS = 1000
 
@@ -37,6 +40,8 @@ class LabelEncoder:
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
+        is_number = classes.dtype.kind in "iuf"
+        self._beyond_float = is_number and not bool((np.abs(classes.astype(np.float64)) < LARGEST_EXACT).all())
         self._labels = classes.tolist()
         self._codes = {label: code for code, label in enumerate(self._labels)}
 
@@ -51,6 +56,9 @@ class LabelEncoder:
     def codes(self, labels: np.ndarray) -> np.ndarray:
         """Return the codes of an array of labels, -1 for those that are unknown."""
         classes = self.classes
+        if self._beyond_float and labels.dtype != classes.dtype and labels.dtype.kind in "iuf":
+            # NumPy would compare as float64; Python compares numbers of different types exactly.
+            return np.array([self._codes.get(label, -1) for label in labels.tolist()], np.int64)
         if len(classes) <= FEW_CLASSES:
             codes = np.full(len(labels), -1)
             for code, label in enumerate(classes):
@@ -73,10 +81,11 @@ class LabelEncoder:
         if kind in "OU":
             return np.array(texts)
         try:
-            if kind == "b":
+            labels = np.array([self.classes.dtype.type(text) for text in texts])
+            if kind == "b" or [label_text(label) for label in labels.tolist()] != list(texts):
                 raise ValueError
-            return np.array([self.classes.dtype.type(text) for text in texts])
-        except ValueError:
+            return labels
+        except (ValueError, OverflowError):
             raise ValueError(
                 f"the labels {', '.join(map(repr, texts[:5]))} cannot be added to a model whose classes are "
                 f"{', '.join(map(repr, self._labels[:5]))}; train a new model, or map labels to numbers"
@@ -107,6 +116,28 @@ def encode(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         classes = np.unique(labels)
         codes = LabelEncoder(classes).codes(labels)
     return classes, codes
+
+
+def united(*parts: np.ndarray) -> np.ndarray:
+    """Return the sorted union of arrays of labels; refuse labels that their common type would change.
+
+    >>> united(np.array([3, 1]), np.array([2.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    together = np.concatenate(parts)
+    # Python compares numbers of different types exactly.
+    for before, after in zip((label for part in parts for label in part.tolist()), together.tolist(), strict=True):
+        if before != after:
+            raise changed_label(before, after)
+    return np.unique(together)
+
+
+def changed_label(before: Any, after: Any) -> ValueError:
+    """Return the error for labels of several types, whose common type has no exact value for one of them."""
+    return ValueError(
+        f"beside labels of another type, NumPy would change the label {before!r} to {after!r}; "
+        "give all labels in one type"
+    )
 
 
 def in_order_of_appearance(labels: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from maxcosine.certificate import HOW, Merge
 from maxcosine.features import union
 from maxcosine.framework import ell
 from maxcosine.heads import LIMITS, LOG_OVERFLOWED, Heads, Proven
+from maxcosine.labels import united
 from maxcosine.model import Model
 
 COUNTS = ("learnt", "mistakes", "updates")
@@ -72,7 +73,7 @@ def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[
     if mean_weights.shape != (len(models),) or not (np.isfinite(mean_weights) & (mean_weights > 0.0)).all():
         raise ValueError(f"weights must be {len(models)} positive numbers, one for each model; got {weights}")
     first = models[0]
-    classes = np.unique(np.concatenate([model.classes for model in models]))
+    classes = united(*[model.classes for model in models])
     features, slots = union([model.features for model in models])
     params, dtype = tuple(first.heads.arrays.params[0, :-1]), first.heads.dtype
     settings = {"fit_intercept": first.heads.fit_intercept, "average": first.heads.average}

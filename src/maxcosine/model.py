@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from maxcosine.core import FeatureIndex
 from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
 from maxcosine.heads import Heads, joint, one_vs_rest
-from maxcosine.labels import LabelEncoder
+from maxcosine.labels import LabelEncoder, united
 from maxcosine.rows import csr_array
 from maxcosine.rules.rule import Rule
 
@@ -96,6 +97,22 @@ class Model:
 
     # Learning
 
+    @contextmanager
+    def unchanged_on_error(self) -> Iterator[None]:
+        """Forget the features, classes and room that the block has added if it raises; it must not learn."""
+        features, heads = vars(self.features).copy(), vars(self.heads).copy()
+        own, n_slots = vars(self).copy(), self.features.n_slots
+        try:
+            yield
+        except BaseException:
+            # Growing replaces arrays and changes none, so the old ones are as they were.
+            vars(self).update(own)
+            vars(self.features).update(features)
+            vars(self.heads).update(heads)
+            if self.features.index is not None:
+                self.features.index.truncate(n_slots)
+            raise
+
     def await_classes(self) -> None:
         """Predict a class of this new model only after its first row."""
         self.heads.arrays.class_seen[:] = False
@@ -153,7 +170,7 @@ class Model:
             self._add_classes(labels, waiting=waiting)
 
     def _add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
-        classes = np.unique(np.concatenate([self.classes, labels]))
+        classes = united(self.classes, labels)
         known, class_seen = self.classes, self.heads.arrays.class_seen
         self.heads.rearrange(_layout(len(classes), self.multiclass), self.columns_for(classes), waiting=waiting)
         self.classes = classes

@@ -196,3 +196,15 @@ def test_later_partial_fit_keeps_the_classes(classes, match):
         learner.partial_fit(X, y + 1)
     assert everything(learner) == before
     learner.partial_fit(X, y, classes=(1, 0)).partial_fit(X, y, classes={1, 0})
+
+
+@pytest.mark.parametrize("y", [[0], [3]], ids=["known class", "new class"])
+def test_rows_too_wide_for_memory_leave_the_model_as_it_was(y):
+    learner = OnlineClassifier(grow_features=True).partial_fit(np.eye(3), [0, 1, 2])
+    before = everything(learner)
+    with pytest.raises(MemoryError):
+        learner.partial_fit(scipy.sparse.csr_array((1, 2**46)), y)
+    assert everything(learner) == before
+    learner.partial_fit(np.eye(4), [0, 1, 2, 3])
+    assert learner.classes_.tolist() == [0, 1, 2, 3]
+    assert learner.n_features_in_ == 4

@@ -77,6 +77,14 @@ REFUSED = [
     ("binary", setting("estimator/params/colour", 1), "OnlineClassifier has no parameter 'colour' in this v"),
     ("binary", setting("estimator/params/passes", 0), "The 'passes' parameter of OnlineClassifier must be"),
     ("binary", setting("estimator/params/rule", {"pairs": [[[], 3]]}), "a parameter of its estimator is"),
+    ("binary", setting("estimator/params/rule", "pa1"), "its estimator has rule='pa1', but its model has rule='mcp'"),
+    ("binary", setting("estimator/params/rule", "mpc"), "there is no rule 'mpc'"),
+    ("binary", setting("estimator/class", "PerceptronClassifier"), "has no parameter 'rule'"),
+    ("binary", setting("estimator/params/average", True), "has average=True, but its model has average=False"),
+    ("binary", setting("estimator/params/fit_intercept", False), "fit_intercept=False, but its model has fit_inter"),
+    ("joint", setting("estimator/params/multiclass", "ovr"), "multiclass='ovr', but its model has multiclass='joint'"),
+    ("binary", setting("estimator/params/dtype", "float32"), "dtype='float32', but its model has dtype='float64'"),
+    ("binary", setting("estimator/params/rule_params", {"pairs": [["C", 1.0]]}), "C"),
 ]
 
 

@@ -163,6 +163,7 @@ def test_what_an_estimator_cannot_store(tmp_path):
         (MCPClassifier(), ValueError, "not fitted"),
         (Own().fit(*points()), TypeError, "Own is not a classifier of maxcosine; save its model with"),
         (fitted(passes=0), ValueError, "'passes' parameter"),
+        (fitted(average=True), ValueError, "average was False when learning began and is True now"),
         (fitted(class_weight={0: np.inf}), ValueError, "class_weight .* contains inf"),
     ):
         with pytest.raises(error, match=message):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from maxcosine.engine import BadStep
 from maxcosine.estimators.labels import refuse_mixed_types
 from maxcosine.estimators.learning import (
     Predictions,
@@ -145,7 +144,6 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool 
         return None
     features = Features.by_key("names") if model is None else model.features
     dtype = np.dtype(estimator.dtype or np.float64) if model is None else model.heads.dtype
-    before = features.index, features.n_slots
 
     def to_slots(features: Features) -> Any:
         if is_frame(X):
@@ -160,13 +158,7 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool 
         return rows
 
     with unchanged_on_error(estimator):
-        try:
-            return learn_rows(estimator, model, features, to_slots, y, None, w, predict=predict)
-        except BadStep:
-            raise  # the rows before were learnt, so their features stay
-        except BaseException:
-            features.restore(*before)
-            raise
+        return learn_rows(estimator, model, features, to_slots, y, None, w, predict=predict)
 
 
 def _is_prepared(estimator: Any, model: Model) -> bool:

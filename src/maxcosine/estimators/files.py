@@ -12,6 +12,7 @@ import numpy as np
 
 from maxcosine import model_file
 from maxcosine.estimators.fitted import set_model
+from maxcosine.estimators.learning import changed_settings, check_unchanged
 from maxcosine.estimators.parameters import check_parameters
 from maxcosine.model import Model
 from maxcosine.model_file import Checker, find_rule
@@ -44,6 +45,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         )
     model = estimator.model_
     check_parameters(estimator)
+    check_unchanged(estimator, model)
     params = {name: _to_json(value, name) for name, value in estimator.get_params(deep=False).items()}
     model_file.save(model, path, estimator={"class": kind.__name__, "params": params})
 
@@ -88,8 +90,11 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Any:
     try:
         estimator.set_params(**params)
         check_parameters(estimator)
+        changed = changed_settings(estimator, loaded.model)
     except ValueError as error:
         raise checker.bad(str(error)) from None
+    for parameter, there, here in changed:
+        raise checker.bad(f"its estimator has {parameter}={here!r}, but its model has {parameter}={there!r}")
     set_model(estimator, loaded.model)
     return estimator
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from maxcosine.labels import LabelEncoder, encode, in_order_of_appearance
+from maxcosine.labels import LARGEST_EXACT, LabelEncoder, changed_label, encode, in_order_of_appearance, united
 
 
 class SortedLabelsWarning(UserWarning):
@@ -35,11 +36,15 @@ def _refuse_continuous(labels: np.ndarray) -> None:
 
 
 def refuse_mixed_types(labels: Any, name: str) -> None:
-    """Refuse strings among other labels: NumPy would make all of them strings, or fail to sort them."""
+    """Refuse labels that NumPy would change when it gives them one type, and strings among other labels."""
     plain = isinstance(labels, (list, tuple))
     if not plain and getattr(labels, "dtype", None) != np.dtype(object):
         return
     kinds = {type(label) for label in labels}
+    if plain and labels and all(issubclass(kind, Real) for kind in kinds) and max(map(abs, labels)) > LARGEST_EXACT:
+        for before, after in zip(labels, np.asarray(labels).tolist(), strict=True):
+            if before != after and before == before:
+                raise changed_label(before, after)
     if len({issubclass(kind, str) for kind in kinds}) < 2:
         return
     if any(isinstance(label, float) and label != label for label in labels):
@@ -84,12 +89,7 @@ def new_classes(y: np.ndarray, named: np.ndarray | None, known: np.ndarray | Non
         labels = named if known is None else named[LabelEncoder(known).codes(named) < 0]
     if known is not None and len(labels):
         refuse_mixed_types([*known[:1].tolist(), *labels[:1].tolist()], "y")
-        together = np.concatenate([known, labels])
-        if len(np.unique(together)) < len(together):
-            raise ValueError(
-                f"labels of types {known.dtype} and {labels.dtype} become equal as {together.dtype}; "
-                "give all labels in one type"
-            )
+        united(known, labels)
     return labels
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,20 +120,22 @@ def learn_rows(
         # A user's rule may fail in the middle of the rows: then the model must stay as it was.
         model = model.copy()
         features = model.features
-    rows = to_slots(features)
     is_new = model is None
-    if model is None:
-        # These classes begin at once; the others are added below.
-        n_first = len(labels) if named is not None else 1 if estimator.multiclass == "joint" else 2
-        model = new_model(estimator, np.sort(labels[:n_first]), features, rows.dtype, closed=named is not None)
-        labels = labels[n_first:]
-        if named is None:
-            model.await_classes()
-    if len(labels):
-        # A class that was not named begins with its first row.
-        model.add_classes(labels, waiting=named is None)
-    model.closed = model.closed or named is not None
-    codes = known_codes(y, model.classes)
+    with nullcontext() if model is None else model.unchanged_on_error():
+        rows = to_slots(features)
+        if model is None:
+            # These classes begin at once; the others are added below.
+            n_first = len(labels) if named is not None else 1 if estimator.multiclass == "joint" else 2
+            model = new_model(estimator, np.sort(labels[:n_first]), features, rows.dtype, closed=named is not None)
+            labels = labels[n_first:]
+            if named is None:
+                model.await_classes()
+        if len(labels):
+            # A class that was not named begins with its first row.
+            model.add_classes(labels, waiting=named is None)
+        model.closed = model.closed or named is not None
+        codes = known_codes(y, model.classes)
+        model.make_room()
     if is_new and not estimator.shuffle and len(model.classes) > 1:
         warn_if_sorted(codes, len(model.classes), stacklevel=4)
     model.heads.set_params(rule_of(estimator)[1])
@@ -194,19 +196,30 @@ def refuse_balanced(estimator: OnlineBase) -> None:
         )
 
 
-def check_unchanged(estimator: OnlineBase, model: Model) -> None:
-    """Refuse parameters that differ from those of the model; the rule's own parameters may change."""
+def changed_settings(estimator: OnlineBase, model: Model) -> list[tuple[str, Any, Any]]:
+    """Return the parameters that contradict the model: name, value in the model, value now.
+
+    The parameters of the rule itself may change at any time.
+    """
     heads = model.heads
-    dtype = heads.dtype if estimator.dtype is None else np.dtype(estimator.dtype)
-    for name, then, now in (
+    settings = [
         ("rule", heads.rule, rule_of(estimator)[0]),
         ("average", heads.average, estimator.average),
         ("fit_intercept", heads.fit_intercept, estimator.fit_intercept),
         ("multiclass", model.multiclass, estimator.multiclass),
-        ("dtype", heads.dtype, dtype),
-    ):
-        if now != then:
-            raise ValueError(
-                f"{name} was {then!r} when learning began and is {now!r} now; "
-                "start again with fit, or with another estimator"
-            )
+        ("dtype", heads.dtype, np.dtype(estimator.dtype or heads.dtype)),
+    ]
+
+    def plain(value: Any) -> Any:
+        return getattr(value, "name", value)  # of a rule or a type
+
+    return [(name, plain(then), plain(now)) for name, then, now in settings if now != then]
+
+
+def check_unchanged(estimator: OnlineBase, model: Model) -> None:
+    """Refuse parameters that contradict the model."""
+    for name, then, now in changed_settings(estimator, model):
+        raise ValueError(
+            f"{name} was {then!r} when learning began and is {now!r} now; "
+            "start again with fit, or with another estimator"
+        )
