@@ -116,7 +116,7 @@ def test_sparse_columns_have_slots_only_if_they_occurred():
     assert features.n_slots == 2
     assert rows(features.map(X, grow=True)) == [[(2, 1.0), (1, 2.0), (0, 4.0)], [(3, 5.0)]]
     assert features.slot_keys().tolist() == [3, 1, 0, 4]
-    features.restore(features.index, 2)
+    features.index.truncate(2)
     assert features.slot_keys().tolist() == [3, 1]
 
 

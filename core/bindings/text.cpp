@@ -135,6 +135,20 @@ PyParsedBlock py_parse_vw(nb::handle buffer, std::size_t start, std::size_t stop
   });
 }
 
+std::uint64_t py_column_of_name(nb::bytes space, nb::bytes name, unsigned bits) {
+  require(bits >= 1 && bits <= MAX_BITS, "bits is the number of bits of a column, 1 to 31");
+  const auto padded = [](const nb::bytes& text) {
+    return std::string(static_cast<const char*>(text.data()), text.size()).append(sizeof(std::uint64_t), '\0');
+  };
+  const std::string letters = padded(space), more = padded(name);
+  return column_of_name({letters.data(), space.size()}, {more.data(), name.size()}, bits);
+}
+
+std::uint64_t py_column_of_id(std::uint64_t id, unsigned bits) {
+  require(bits >= 1 && bits <= MAX_BITS, "bits is the number of bits of a column, 1 to 31");
+  return column_of_id(id, bits);
+}
+
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -229,6 +243,8 @@ void bind_text(nb::module_& m) {
         "dtype"_a, "log1p"_a, "l2"_a, "stop_at_fault"_a);
   m.def("parse_vw", &py_parse_vw, "buffer"_a, "start"_a, "stop"_a, nb::kw_only(), "bits"_a, "exact"_a, "dtype"_a,
         "log1p"_a, "l2"_a, "stop_at_fault"_a, "keep_names"_a);
+  m.def("column_of_name", &py_column_of_name, "space"_a, "name"_a, "bits"_a);
+  m.def("column_of_id", &py_column_of_id, "id"_a, "bits"_a);
   m.def("canonical_label", &canonical_label, "text"_a);
   bind_canonicalize<std::uint32_t, float>(m);
   bind_canonicalize<std::uint32_t, double>(m);

@@ -53,6 +53,11 @@ inline constexpr std::uint64_t GOLDEN = 0x9E3779B97F4A7C15;
   return ((hash ^ (hash >> 29)) * GOLDEN) >> (64 - bits);
 }
 
+// The column of an id: the id itself if it is a column, else the column of its hash.
+[[nodiscard]] constexpr std::uint64_t column_of_id(std::uint64_t id, unsigned bits) {
+  return id >> bits != 0 ? column_of(mix(id), bits) : id;
+}
+
 // The high bit of each byte that is at most a space, or equal to `a` or `b`.
 [[nodiscard]] constexpr std::uint64_t boundary_bits(std::uint64_t word, char a, char b) {
   const std::uint64_t not_a = word ^ repeat(a), not_b = word ^ repeat(b);

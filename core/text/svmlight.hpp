@@ -132,7 +132,7 @@ class SvmlightReader {
   }
 
   [[nodiscard]] Key key_of(std::uint64_t id) const {
-    return static_cast<Key>(options_.bits != 0 && id >> options_.bits != 0 ? column_of(mix(id), options_.bits) : id);
+    return static_cast<Key>(options_.bits != 0 ? column_of_id(id, options_.bits) : id);
   }
 
   // Appends a feature, unless its value is too large for its type.

@@ -181,5 +181,11 @@ def canonicalize(
 ) -> tuple[Array, Array, Array]:
     """Return new arrays: rows without zeros and duplicates, transformed as asked."""
 
+def column_of_name(space: bytes, name: bytes, bits: int) -> int:
+    """Return the column that parse_vw hashes a feature of a namespace to."""
+
+def column_of_id(id: int, bits: int) -> int:
+    """Return the column that parse_svmlight hashes an id to."""
+
 def canonical_label(text: str) -> str: ...
 def square_norms(indptr: Array, values: Array) -> Array: ...

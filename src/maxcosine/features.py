@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class Features:
     """The columns are hashed: there are 2^bits of them."""
     kept_names: dict[int, str] | None = None
     """Names of hashed columns by column number, as far as they are known."""
+    hashed: str | None = None
+    """What was hashed: the "ids" of svmlight's format or the "names" of Vowpal Wabbit's; None if it is not known."""
     _column_of_name: dict[str, int] | None = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -85,11 +88,21 @@ class Features:
         """Return a copy that can change on its own."""
         index = None if self.index is None else self.index.copy()
         kept = None if self.kept_names is None else dict(self.kept_names)
-        return Features(self.n_columns, self.names, index, self.bits, kept)
+        return replace(self, index=index, kept_names=kept)
+
+    def set_hashing(self, bits: int, format: str) -> None:
+        """Remember that columns are hashed to so many bits, from data in this format; 0 bits are no hashing."""
+        self.bits = bits or None
+        self.hashed = {"svmlight": "ids", "vw": "names"}.get(format) if bits else None
 
     def widen(self, n_columns: int, names: np.ndarray | None) -> None:
         """Take over the columns of a new X, which may be more than before."""
         assert self.n_columns is not None
+        if self.bits is not None and n_columns > self.n_columns:
+            raise ValueError(
+                f"the features of this model are hashed to {self.n_columns:,} columns, and X has {n_columns:,}; "
+                "hash X to as many bits"
+            )
         self.n_columns = max(n_columns, self.n_columns)
         self.names = names
         self._column_of_name = None
@@ -182,23 +195,64 @@ class Features:
             indptr.append(len(columns))
         shape = (len(examples), self.n_columns)
         X = csr_array((np.array(values, dtype), np.array(columns, np.int64), indptr), shape=shape)
-        X.sort_indices()
+        X.sum_duplicates()  # hashed names may collide
         X.eliminate_zeros()
         return X
 
     def _column(self, key: Any) -> int | None:
         """Return the column of this name or number."""
         assert self.n_columns is not None
+        if self.bits is not None:
+            by_name = self.hashed == "names" if self.hashed else isinstance(key, str)
+            return self._hashed_name(key) if by_name else core.column_of_id(_id(key), self.bits)
         if self.names is None:
             return int(key) if key in range(self.n_columns) else None
         if self._column_of_name is None:
             self._column_of_name = {name: column for column, name in enumerate(self.names.tolist())}
         return self._column_of_name.get(key)
 
+    def _hashed_name(self, name: Any) -> int:
+        """Return the column of "namespace^feature", or of "feature" without a namespace.
+
+        The namespace ends at the first caret, unless the name is known to be one that is read in another way.
+        """
+        assert self.bits is not None
+        letters = _letters(name)
+        carets = [at for at, letter in enumerate(letters) if letter == ord("^")]
+        readings = [*((letters[:at], letters[at + 1 :]) for at in carets), (b"", letters)]
+        columns = [core.column_of_name(space, feature, self.bits) for space, feature in readings]
+        kept = self.kept_names or {}
+        return next((column for column in columns if kept.get(column) == name), columns[0])
+
 
 def kind_of(x: Mapping[Any, Any]) -> str:
     """Return the kind of index that the keys of an example need: "names" or "ids"."""
     return "names" if any(isinstance(key, str) for key in x) else "ids"
+
+
+def _id(key: Any) -> int:
+    """Return a key that must be an id."""
+    try:
+        number = operator.index(key)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**64:
+        raise TypeError(
+            f"the feature {key!r} is not a whole number from 0 to 2^64 - 1, as the features that this model has hashed"
+        )
+    return number
+
+
+def _letters(key: Any) -> bytes:
+    """Return a key that must be a name in UTF-8."""
+    if not isinstance(key, str):
+        raise TypeError(f"the feature {key!r} is not a str, as the names that this model has hashed")
+    try:
+        return key.encode()
+    except UnicodeEncodeError:
+        raise TypeError(
+            f"the feature {key!r} is not a valid name: it has a surrogate, which UTF-8 cannot encode; rename it"
+        ) from None
 
 
 def plain_dict(x: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -318,7 +372,8 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
         n_columns = max(features.n_features for features in all_features)
         # Where models differ in the name of a column, the first one that knows a name decides.
         kept = {k: name for features in reversed(all_features) for k, name in (features.kept_names or {}).items()}
-        columns = Features(n_columns, bits=first.bits, kept_names=kept or None)
+        hashed = first.hashed if len({features.hashed for features in all_features}) == 1 else None
+        columns = Features(n_columns, bits=first.bits, kept_names=kept or None, hashed=hashed)
         return columns, [features.slot_keys() for features in all_features]
     index = FeatureIndex("names" if named else "ids")
     if not keyed:

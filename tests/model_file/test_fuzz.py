@@ -41,8 +41,8 @@ JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dict
 ENTRIES = [
     "format", "rule", "rule/name", "rule/own", "rule/params", "rule/state", "multiclass", "average", "closed",
     "fit_intercept", "classes", "classes/dtype", "features", "features/kind", "features/columns",
-    "features/bits", "merge", "provenance", "estimator", "estimator/class", "estimator/params", "more",
-    "estimator/params/rule", "estimator/params/class_weight", "estimator/params/average",
+    "features/bits", "features/hashed", "merge", "provenance", "estimator", "estimator/class", "estimator/params",
+    "more", "estimator/params/rule", "estimator/params/class_weight", "estimator/params/average",
 ]  # fmt: skip
 
 

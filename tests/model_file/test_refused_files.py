@@ -48,6 +48,7 @@ REFUSED = [
     ("binary", setting("features/columns", 2**64), "columns=18446744073709551616"),
     ("binary", setting("features/columns", 8), "there are weights for 9 features, but 8 features"),
     ("binary", setting("features/bits", 3), "bits=3 and columns=9"),
+    ("binary", setting("features/hashed", "ids"), "hashed='ids' and bits=None"),
     ("ids", setting("features/columns", 9), "columns=9, which is not null"),
     ("ids", tensor("ids", first(2**64 - 5)), "1 of the 9 ids of its features are duplicates"),
     ("ids", tensor("ids", lambda a: a.reshape(3, 3)), r"'ids' is uint64 of shape \(3, 3\), expected uint64"),

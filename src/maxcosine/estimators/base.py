@@ -19,7 +19,7 @@ from maxcosine.estimators.fitted import FittedAttributes, set_model
 from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
 from maxcosine.estimators.learning import learn_chunk, learn_passes, new_model, unchanged_on_error, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters
-from maxcosine.estimators.validation import check_training_data, rows_to_score
+from maxcosine.estimators.validation import are_dicts, check_training_data, rows_to_score
 from maxcosine.estimators.weights import row_weights
 from maxcosine.features import Features
 from maxcosine.rules.rule import Rule
@@ -160,6 +160,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             twin.partial_fit(X, y, sample_weight=weights)
         if not hasattr(twin, "_model"):
             raise ValueError("there is no example in the stream; is it the right file?")
+        if isinstance(chunks, Stream) and not twin._model.features.keyed:
+            twin._model.features.set_hashing(chunks.options.bits, chunks.options.format)
         set_model(self, twin._model)
         return self
 
@@ -168,8 +170,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
+        X : array-like, sparse matrix or list of dicts, of n_samples rows
+            The rows; dicts are as `learn_one` takes them.
 
         Returns
         -------
@@ -184,8 +186,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
+        X : array-like, sparse matrix or list of dicts, of n_samples rows
+            The rows; dicts are as `learn_one` takes them.
 
         Returns
         -------
@@ -203,8 +205,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
+        X : array-like, sparse matrix or list of dicts, of n_samples rows
+            The rows; dicts are as `learn_one` takes them.
         y : array-like of shape (n_samples,)
             The class of each row.
 
@@ -215,8 +217,11 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         """
         check_consistent_length(X, y)
         scores = self.decision_function(X)
-        rows = X if scipy.sparse.issparse(X) else np.asarray(X)
-        used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
+        if are_dicts(X):
+            used = np.array([any(x.values()) for x in X])
+        else:
+            rows = X if scipy.sparse.issparse(X) else np.asarray(X)
+            used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
         if not used.any() or not np.all(self.certificate_.norm):
             raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
         codes = known_codes(np.asarray(y), self.classes_)

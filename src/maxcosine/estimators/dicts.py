@@ -5,7 +5,6 @@ Features are known by their keys. New features and new classes may appear at any
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
@@ -23,11 +22,11 @@ from maxcosine.estimators.learning import (
     unchanged_on_error,
 )
 from maxcosine.estimators.parameters import check_parameters, rule_of
-from maxcosine.estimators.validation import column_keys, is_frame
+from maxcosine.estimators.validation import bad_example, bad_examples, column_keys, dict_rows, is_frame
 from maxcosine.estimators.weights import check_class_weights, example_weight
 from maxcosine.features import Features, plain_dict
 from maxcosine.model import Model
-from maxcosine.rows import BadRow, SlotRows, check_rows
+from maxcosine.rows import BadRow, check_rows
 
 
 class DictMethods:
@@ -60,7 +59,7 @@ class DictMethods:
         try:
             n_features = model.learn_one(x, code, weight)
         except BadRow as error:
-            raise _bad_example(x, error) from None
+            raise bad_example(x, error) from None
         if n_features != self.n_features_in_:
             self.n_features_in_ = n_features
 
@@ -98,7 +97,7 @@ class DictMethods:
             return self.predict_many([x]).tolist()[0]
         scores = model.score_one(x)
         if not np.isfinite(scores).all():
-            raise _bad_example(x, BadRow("the scores of an example are not finite"))
+            raise bad_example(x, BadRow("the scores of an example are not finite"))
         return model.labels.label(int(model.predicted_codes(scores)[0]))
 
     def predict_many(self: Any, X: Any) -> Any:
@@ -122,10 +121,7 @@ class DictMethods:
 
             return pandas.Series(predicted, index=X.index)
         model: Model = self.model_
-        rows = model.features.map_dicts([plain_dict(x) for x in X], model.heads.dtype, grow=False)
-        if not np.isfinite(rows.values if isinstance(rows, SlotRows) else rows.data).all():
-            raise _bad_examples(X, BadRow("the values of an example are not finite"))
-        return self.classes_[model.predicted_codes(model.scores(rows))]
+        return self.classes_[model.predicted_codes(model.scores(dict_rows(model, list(X))))]
 
 
 def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool = False) -> Predictions | None:
@@ -154,7 +150,7 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool 
         try:
             check_rows(rows)
         except BadRow as error:
-            raise _bad_examples(X, error) from None
+            raise bad_examples(X, error) from None
         return rows
 
     with unchanged_on_error(estimator):
@@ -178,16 +174,3 @@ def _is_prepared(estimator: Any, model: Model) -> bool:
     settings = tuple(dict(s) if isinstance(s, dict) else s for s in read_settings(estimator.__dict__))
     estimator._prepared_for = model, read_settings, settings
     return True
-
-
-def _bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow:
-    """Return an error that names the feature, if one value is not finite; else the given error."""
-    for key, value in x.items():
-        if not math.isfinite(value):
-            return BadRow(f"the value of feature {key!r}{where} is {value!r}; impute it, or leave it out")
-    return error
-
-
-def _bad_examples(X: Any, error: BadRow) -> BadRow:
-    found = [] if is_frame(X) else [_bad_example(x, error, f" in example {k}") for k, x in enumerate(X)]
-    return next((one for one in found if one is not error), error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +11,9 @@ import scipy.sparse
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from maxcosine.estimators.labels import refuse_mixed_types
-from maxcosine.rows import check_indices
+from maxcosine.features import plain_dict
+from maxcosine.model import Model
+from maxcosine.rows import BadRow, SlotRows, check_indices
 
 if TYPE_CHECKING:
     from maxcosine.estimators.base import OnlineBase
@@ -52,6 +56,8 @@ def check_training_data(estimator: OnlineBase, X: Any, y: Any, *, dtype: Any, re
 
     If `reset`, X defines the columns; otherwise its columns must fit those that the classifier knows.
     """
+    if are_dicts(X):
+        raise TypeError("X is a list of dicts; learn from dicts with learn_many, or learn_one")
     refuse_mixed_types(y, "y")
     checks: dict[str, Any] = {
         "accept_sparse": "csr",
@@ -86,8 +92,37 @@ def _check_grown_names(estimator: OnlineBase, X: Any) -> np.ndarray | None:
     return names if len(names) > len(known) else known
 
 
+def are_dicts(X: Any) -> bool:
+    """Return whether X is a list or tuple of dicts."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def dict_rows(model: Model, X: Sequence[Any]) -> Any:
+    """Return dicts as rows of slots, to score; features that the model does not know are left out."""
+    rows = model.features.map_dicts([plain_dict(x) for x in X], model.heads.dtype, grow=False)
+    if not np.isfinite(rows.values if isinstance(rows, SlotRows) else rows.data).all():
+        raise bad_examples(X, BadRow("the values of an example are not finite"))
+    return rows
+
+
+def bad_example(x: Mapping[Any, Any], error: BadRow, where: str = "") -> BadRow:
+    """Return an error that names the feature, if one value is not finite; else the given error."""
+    for key, value in x.items():
+        if not math.isfinite(value):
+            return BadRow(f"the value of feature {key!r}{where} is {value!r}; impute it, or leave it out")
+    return error
+
+
+def bad_examples(X: Any, error: BadRow) -> BadRow:
+    """Return an error as `bad_example` does, which also says which of many examples it is."""
+    found = [] if is_frame(X) else [bad_example(x, error, f" in example {k}") for k, x in enumerate(X)]
+    return next((one for one in found if one is not error), error)
+
+
 def rows_to_score(estimator: OnlineBase, X: Any) -> Any:
     """Return X as rows of slots."""
+    if are_dicts(X):
+        return dict_rows(estimator._model, X)
     features, dtype = estimator._model.features, estimator._model.heads.dtype
     keys = column_keys(X) if features.keyed else None
     checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [dtype], "order": "C"}

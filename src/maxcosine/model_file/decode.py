@@ -23,6 +23,7 @@ from maxcosine.rules.rule import Rule
 # Scalars of the heads that format 1 lacks, and those that only format 1 has.
 NEW_IN_2, GONE_IN_2 = ("w_exponent", "sum_exponent"), ("claim_v", "sum_norm")
 
+HASHED = ("ids", "names")
 FEATURE_KINDS = ("columns", "sparse columns", "ids", "names")
 
 
@@ -179,6 +180,9 @@ def _features(file: TensorFile, description: dict[str, Any]) -> Features:
     features.bits = file.get(entry, "bits", int, type(None))
     if features.bits is not None and not (0 <= features.bits < 63 and n_columns == 2**features.bits):
         raise file.bad(f"the metadata have bits={short(features.bits)} and columns={n_columns}")
+    features.hashed = file.get(entry, "hashed", str, type(None))  # files of 0.1.0 have no such entry
+    if features.hashed not in (None, *HASHED) or (features.hashed and features.bits is None):
+        raise file.bad(f"the metadata have hashed={short(features.hashed)} and bits={features.bits}")
     if "kept.columns" in file.untaken:
         features.kept_names = _kept_names(file, n_columns)
     return features

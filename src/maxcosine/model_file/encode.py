@@ -31,7 +31,12 @@ def describe(model: Model) -> dict[str, Any]:
         "fit_intercept": bool(heads.fit_intercept),
         "closed": bool(model.closed),
         "classes": {"dtype": model.classes.dtype.str},
-        "features": {"kind": _kind(features), "columns": features.n_columns, "bits": features.bits},
+        "features": {
+            "kind": _kind(features),
+            "columns": features.n_columns,
+            "bits": features.bits,
+            "hashed": features.hashed,
+        },
         "merge": None if merge is None else {"how": merge.how, "models": merge.models},
     }
 
