@@ -109,6 +109,11 @@ def learnt(learner):
     )
 
 
+def attributes(learner):
+    """All attributes but the lock, which a classifier gets with its first call."""
+    return {name: value for name, value in vars(learner).items() if name != "_lock"}
+
+
 def _bits(array):
     array = array.toarray() if scipy.sparse.issparse(array) else array
     return array.dtype.str, array.shape, array.tobytes()

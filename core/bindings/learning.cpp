@@ -209,16 +209,18 @@ class Engine {
   }
 
   // Scores of one dict, one a column; features that the index does not know count nothing.
-  std::vector<double> score_dict(FeatureIndex& index, nb::dict x, bool as_points, std::size_t n_columns) {
+  std::vector<double> score_dict(FeatureIndex& index, nb::dict x, bool as_points, std::size_t n_columns) const {
     return std::visit(
         [&]<class T>(const Heads<T>& heads) {
           require(n_columns <= heads.width, "there are more scores than columns");
-          std::vector<T>& values = empty_buffers<T>();
-          if (!read_dict(x.ptr(), index, false, slots_, values)) throw nb::python_error();
-          const std::int64_t indptr[2] = {0, std::int64_t(slots_.size())};
+          // Its own buffers: many threads may score at once, and a value may run Python code.
+          std::vector<std::uint32_t> slots;
+          std::vector<T> values;
+          if (!read_dict(x.ptr(), index, false, slots, values)) throw nb::python_error();
+          const std::int64_t indptr[2] = {0, std::int64_t(slots.size())};
           std::vector<double> scores(n_columns);
-          maxcosine::score_rows(heads, column_factors(heads, as_points),
-                                Rows<T>{indptr, slots_.data(), values.data()}, 1, n_columns, scores.data());
+          maxcosine::score_rows(heads, column_factors(heads, as_points), Rows<T>{indptr, slots.data(), values.data()},
+                                1, n_columns, scores.data());
           return scores;
         },
         heads_);
@@ -284,7 +286,7 @@ class Engine {
   std::vector<RuleCall> calls_;
   std::size_t n_classes_;
   std::variant<Heads<float>, Heads<double>> heads_;
-  // Buffers for the features of one dict, kept between calls.
+  // Buffers for the features of one dict to learn from, kept between calls.
   std::vector<std::uint32_t> slots_;
   std::tuple<std::vector<float>, std::vector<double>> values_;
 };

@@ -7,4 +7,5 @@ NB_MODULE(MAXCOSINE_MODULE, m) {
   maxcosine::bind_index(m);
   maxcosine::bind_text(m);
   maxcosine::bind_learning(m);
+  maxcosine::bind_lock(m);
 }

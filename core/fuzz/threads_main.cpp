@@ -1,5 +1,6 @@
-// Several threads use the core as the product does: they parse blocks of one buffer, one thread learns from them in
-// order, and several threads then score with the same heads. Built with ThreadSanitizer. Argument: seconds.
+// Several threads use the core as the product does: they parse blocks of one buffer, learn from them, each alone, and
+// score with the same heads at the same time; the lock of the model keeps them apart. Built with ThreadSanitizer.
+// Argument: seconds.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../model_lock.hpp"
 #include "../rules/builtin.hpp"
 #include "../score.hpp"
 #include "../sweep.hpp"
@@ -18,24 +20,25 @@ using namespace maxcosine;
 
 namespace {
 
-constexpr std::size_t N_THREADS = 4, N_COLUMNS = 64, LINES_PER_BLOCK = 50;
+constexpr std::size_t N_THREADS = 4, LINES_PER_BLOCK = 50;
 
 using Block = ParsedBlock<std::uint32_t, float>;
 
-std::string random_lines(std::mt19937_64& random) {
+std::string random_lines(std::mt19937_64& random, std::size_t n_columns) {
   std::string text;
   for (std::size_t line = 0; line < LINES_PER_BLOCK; ++line) {
     text += random() % 2 ? "+1" : "-1";
-    for (std::size_t column = random() % 4; column < N_COLUMNS; column += 1 + random() % 9)
+    for (std::size_t column = random() % 4; column < n_columns; column += 1 + random() % 9)
       text += " " + std::to_string(column) + ":" + std::to_string(double(random() % 1000) / 100 - 5);
     text += "\n";
   }
   return text;
 }
 
-// Owns the arrays that Heads refers to: one averaged MCP head.
+// Owns the arrays that Heads refers to: one averaged MCP head, whose weights grow with the columns seen.
 struct Model {
-  std::vector<float> v = std::vector<float>(N_COLUMNS), total = v;
+  ModelLock lock;
+  std::vector<float> v, total;
   std::vector<float> bias = {0}, total_bias = {0};
   std::vector<Head> table = std::vector<Head>(1);
   std::vector<double> state = {0, 0}, params = {0};
@@ -51,25 +54,42 @@ struct Model {
   }
 
   Heads<float> heads() {
-    return {v.data(),     bias.data(), total.data(),  total_bias.data(), table.data(),  1,       N_COLUMNS, 1,
-            state.data(), 2,           params.data(), 1,                 rules.data(),  false,   nullptr,   0,
+    return {v.data(),     bias.data(), total.data(),  total_bias.data(), table.data(),  1,       v.size(), 1,
+            state.data(), 2,           params.data(), 1,                 rules.data(),  false,   nullptr,  0,
             class_seen.data(), 1};
   }
 };
 
+// The weights in other memory, as `Heads.grow` moves them.
+std::vector<float> longer(const std::vector<float>& weights, std::size_t n) {
+  std::vector<float> moved(n);
+  std::copy(weights.begin(), weights.end(), moved.begin());
+  return moved;
+}
+
 void learn(Model& model, const Block& block) {
+  if (!model.lock.try_learn()) model.lock.learn();
   std::vector<std::int64_t> codes(block.codes.begin(), block.codes.end());
   for (auto& code : codes) code &= 1;
+  if (block.n_columns > model.v.size()) {
+    model.v = longer(model.v, block.n_columns);
+    model.total = longer(model.total, block.n_columns);
+  }
   const Rows<float> rows{block.indptr.data(), block.keys.data(), block.values.data(), block.squares.data(), true};
   const Outcome outcome = sweep(model.heads(), rows, {codes.data(), nullptr, nullptr, codes.size(), nullptr});
-  if (outcome.refusal != Refusal::none) std::abort();
+  if (outcome.refusal != Refusal::none || !model.lock.is_learner()) std::abort();
+  model.lock.end_learning();
 }
 
 void score(Model& model, const Block& block) {
-  const Heads<float> heads = model.heads();
-  std::vector<double> scores(block.codes.size());
-  const Rows<float> rows{block.indptr.data(), block.keys.data(), block.values.data(), nullptr, true};
-  score_rows(heads, column_factors(heads, false), rows, scores.size(), 1, scores.data());
+  if (!model.lock.try_read()) model.lock.read();
+  if (block.n_columns <= model.v.size()) {
+    const Heads<float> heads = model.heads();
+    std::vector<double> scores(block.codes.size());
+    const Rows<float> rows{block.indptr.data(), block.keys.data(), block.values.data(), nullptr, true};
+    score_rows(heads, column_factors(heads, false), rows, scores.size(), 1, scores.data());
+  }
+  model.lock.end_reading();
 }
 
 }  // namespace
@@ -83,7 +103,7 @@ int main(int argc, char** argv) {
   while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) {
     std::vector<std::string> texts;
     for (std::size_t k = 0; k < N_THREADS; ++k)
-      texts.push_back(std::string(PADDING, '\0') + random_lines(random) + std::string(PADDING, '\0'));
+      texts.push_back(std::string(PADDING, '\0') + random_lines(random, 8 + blocks_done % 1000) + std::string(PADDING, '\0'));
     std::vector<std::future<Block>> parsing;
     for (const std::string& text : texts)
       parsing.push_back(std::async(std::launch::async, [&text] {
@@ -92,11 +112,16 @@ int main(int argc, char** argv) {
       }));
     std::vector<Block> blocks;
     for (auto& parsed : parsing) blocks.push_back(parsed.get());
-    for (const Block& block : blocks) learn(model, block);
-    std::vector<std::thread> scoring;
-    for (const Block& block : blocks) scoring.emplace_back([&] { score(model, block); });
-    for (auto& thread : scoring) thread.join();
+    std::vector<std::thread> threads;
+    for (const Block& block : blocks) {
+      threads.emplace_back([&] { learn(model, block); });
+      threads.emplace_back([&] {
+        for (int k = 0; k < 3; ++k) score(model, block);
+      });
+    }
+    for (auto& thread : threads) thread.join();
     blocks_done += blocks.size();
+    if (model.table[0].seen != std::int64_t(blocks_done * LINES_PER_BLOCK)) std::abort();  // no row was lost
   }
   std::printf("%zu blocks, %lld updates\n", blocks_done, static_cast<long long>(model.table[0].updates));
 }

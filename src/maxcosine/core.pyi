@@ -1,6 +1,7 @@
 """What the compiled core offers to Python; the code is in core/."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,16 @@ def first_bad_row(indptr: Array, values: Array) -> int:
     """Return the first row that cannot be learnt from, or -1."""
 
 def rows_are_canonical(indptr: Array, slots: Array, n_columns: int) -> bool: ...
+
+# One lock a model (core/bindings/lock.cpp)
+
+class ModelLock:
+    """Any number of threads hold `with lock.reading`, or one holds `with lock.learning`; never one inside another."""
+
+    reading: AbstractContextManager[None]
+    learning: AbstractContextManager[None]
+
+    def __init__(self) -> None: ...
 
 # The feature index (core/bindings/index.cpp)
 

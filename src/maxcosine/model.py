@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxcosine.certificate import Certificate, Merge, certificate_of
-from maxcosine.core import FeatureIndex
+from maxcosine.core import FeatureIndex, ModelLock
 from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
 from maxcosine.heads import Heads, joint, one_vs_rest
@@ -23,7 +23,12 @@ MULTICLASS = ("ovr", "joint")
 
 @dataclass(eq=False)
 class Model:
-    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one head."""
+    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one head.
+
+    Threads share a model by its lock: any number hold `lock.reading`, or one holds `lock.learning`. A thread that
+    took it twice would wait for itself. So only the methods and functions that users call take it, for the whole of
+    what they do: those of the classifiers, of `training` and of `model_file`, and here `copy` and pickling.
+    """
 
     classes: np.ndarray
     """The classes, sorted."""
@@ -35,6 +40,8 @@ class Model:
     """How the model was merged from others."""
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What was computed from the heads since they last changed."""
+    lock: ModelLock = field(default_factory=ModelLock, init=False, repr=False)
+    """Its own; the successive models of one classifier share one."""
 
     def __post_init__(self) -> None:
         self.labels = LabelEncoder(self.classes)
@@ -89,7 +96,22 @@ class Model:
 
     def copy(self) -> Model:
         """An independent model of the same values."""
+        with self.lock.reading:
+            return self.copied()
+
+    def copied(self) -> Model:
+        """A copy for a caller that holds the lock."""
         return replace(self, heads=self.heads.copy(), features=self.features.copy())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy, because the arrays are pickled after this has returned.
+        return {name: value for name, value in vars(self.copy()).items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, lock=ModelLock())
 
     def changed(self) -> None:
         """The heads have learnt: forget what was computed from them."""
@@ -222,6 +244,10 @@ class Model:
         if len(self.classes) == 1:
             return np.zeros(len(scores), np.intp)
         return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+
+    def predict(self, rows: Any, n_threads: int = 1) -> np.ndarray:
+        """The predicted classes of rows of slots."""
+        return np.asarray(self.classes[self.predicted_codes(self.scores(rows, n_threads))])
 
     def margins(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Margins of examples of these classes, for each hypothesis, relative to its norm."""

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from maxcosine import OnlineClassifier
 from tests.estimators.dicts import at_once, one_by_one, stream
-from tests.learners import everything, learnt
+from tests.learners import attributes, everything, learnt
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxcosine.SortedLabelsWarning")
 
@@ -96,12 +96,12 @@ def test_refused_example_leaves_no_trace(kind, case):
 @each_case([(kind, case) for kind, case in CASES if case.y != 3])  # as the first label, a number is valid
 def test_refused_first_example_leaves_a_learner_unfitted(kind, case):
     learner = OnlineClassifier()
-    before = dict(vars(learner))
+    before = attributes(learner)
     with pytest.raises(case.error):
         learner.learn_one(case.x, case.y, case.w)
     with pytest.raises(case.error):
         learner.learn_many([case.x], [case.y], [case.w])
-    assert vars(learner) == before
+    assert attributes(learner) == before
     assert learner.predict_one({}) is None
 
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from maxcosine import OnlineClassifier
-from tests.learners import STORAGES, everything, learnt, points
+from tests.learners import STORAGES, attributes, everything, learnt, points
 
 LEARNERS = [
     OnlineClassifier("mcp"),
@@ -123,11 +123,11 @@ def test_refused_call_leaves_a_learner_exactly_as_it_was(case):
 def test_refused_first_call_leaves_a_learner_unfitted(case):
     for call in case.calls:
         learner = OnlineClassifier()
-        before = dict(vars(learner))
+        before = attributes(learner)
         classes = {"classes": [0, 1]} if call == "partial_fit" else {}
         with pytest.raises(ValueError):  # noqa: PT011, the words are tested above
             getattr(learner, call)(*case.spoil(*points()), **classes)
-        assert vars(learner) == before
+        assert attributes(learner) == before
         with pytest.raises(NotFittedError):
             check_is_fitted(learner)
         with pytest.raises(NotFittedError):

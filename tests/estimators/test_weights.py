@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 
 from maxcosine import OnlineClassifier
-from tests.learners import everything, learnt, points
+from tests.learners import attributes, everything, learnt, points
 
 
 def random_weights(n, seed=0):
@@ -154,7 +154,7 @@ def test_bad_weights_are_refused_and_leave_no_trace(name):
         for learner in (fresh, old):
             with pytest.raises(ValueError, match=match):
                 getattr(learner, call)(X, y, sample_weight=spoil(np.ones(120)))
-        assert vars(fresh) == vars(OnlineClassifier())
+        assert attributes(fresh) == attributes(OnlineClassifier())
         assert everything(old) == before
 
 

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from maxcosine.estimators.dicts import DictMethods
 from maxcosine.estimators.documentation import documented
-from maxcosine.estimators.fitted import FittedAttributes, set_model
+from maxcosine.estimators.fitted import FittedAttributes, lock_of, set_model
 from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
-from maxcosine.estimators.learning import learn_chunk, learn_passes, new_model, unchanged_on_error, weight_types
+from maxcosine.estimators.learning import learn_chunk, learn_passes, learning, new_model, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters
 from maxcosine.estimators.validation import are_dicts, check_training_data, rows_to_score
 from maxcosine.estimators.weights import row_weights
@@ -81,7 +81,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         self
             The fitted classifier.
         """
-        with unchanged_on_error(self):
+        with learning(self):
             check_parameters(self)
             X, y = check_training_data(self, X, y, dtype=weight_types(self), reset=True)
             classes, codes = classes_and_codes(y)
@@ -116,7 +116,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         self
             The classifier.
         """
-        learn_chunk(self, X, y, classes, sample_weight)
+        with learning(self):
+            learn_chunk(self, X, y, classes, sample_weight)
         return self
 
     def fit_stream(self, source: Any, **options: Any) -> Self:
@@ -162,7 +163,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             raise ValueError("there is no example in the stream; is it the right file?")
         if isinstance(chunks, Stream) and not twin._model.features.keyed:
             twin._model.features.set_hashing(chunks.options.bits, chunks.options.format)
-        set_model(self, twin._model)
+        with learning(self):
+            set_model(self, twin._model)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -178,8 +180,9 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_classes)
             One score for each row for two classes, else one for each class.
         """
-        check_is_fitted(self)
-        return self._model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
+        with lock_of(self).reading:
+            check_is_fitted(self)
+            return self._model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row; a score of 0 predicts ``classes_[0]``.
@@ -194,8 +197,9 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
             The classes.
         """
-        codes = self.model_.predicted_codes(self.decision_function(X))
-        return self.classes_[codes]  # type: ignore[no-any-return]
+        with lock_of(self).reading:
+            check_is_fitted(self)
+            return self._model.predict(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
 
     def attained_margin(self, X: Any, y: Any) -> Any:
         """Compute the margin that the hypothesis attains on these examples, zero rows skipped.
@@ -216,16 +220,18 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             A number for two classes and for joint learning, else one for each class.
         """
         check_consistent_length(X, y)
-        scores = self.decision_function(X)
         if are_dicts(X):
             used = np.array([any(x.values()) for x in X])
         else:
             rows = X if scipy.sparse.issparse(X) else np.asarray(X)
             used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
-        if not used.any() or not np.all(self.certificate_.norm):
-            raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
-        codes = known_codes(np.asarray(y), self.classes_)
-        margins = self._model.margins(scores[used], codes[used]).min(axis=1)
+        with lock_of(self).reading:
+            model = self.model_
+            scores = model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
+            if not used.any() or not np.all(model.certificate().norm):
+                raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
+            codes = known_codes(np.asarray(y), model.classes)
+            margins = model.margins(scores[used], codes[used]).min(axis=1)
         return float(margins[0]) if len(margins) == 1 else margins
 
     def sparsify(self) -> Self:
@@ -239,7 +245,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         self
             The classifier.
         """
-        self.model_.sparsify()
+        with lock_of(self).learning:
+            self.model_.sparsify()
         return self
 
     def densify(self) -> Self:
@@ -250,7 +257,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         self
             The classifier.
         """
-        self.model_.densify()
+        with lock_of(self).learning:
+            self.model_.densify()
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from maxcosine.estimators.fitted import lock_of
 from maxcosine.estimators.labels import refuse_mixed_types
 from maxcosine.estimators.learning import (
     Predictions,
     check_unchanged,
     learn_chunk,
     learn_rows,
+    learning,
     refuse_balanced,
-    unchanged_on_error,
 )
 from maxcosine.estimators.parameters import check_parameters, rule_of
 from maxcosine.estimators.validation import bad_example, bad_examples, column_keys, dict_rows, is_frame
@@ -49,19 +50,20 @@ class DictMethods:
         w : float, default=1.0
             How much the example counts, relative to the mean weight so far.
         """
-        model: Model | None = self.__dict__.get("_model")
-        code = None if model is None else model.labels.code(y)
-        if model is None or code is None or not _is_prepared(self, model):
-            hash(y)  # refuse a list, which would count as the labels of many examples
-            self.learn_many([x], [y], None if w == 1.0 else [w])
-            return
-        weight = 1.0 if w == 1.0 and not self.class_weight else example_weight(w, y, self.class_weight)
-        try:
-            n_features = model.learn_one(x, code, weight)
-        except BadRow as error:
-            raise bad_example(x, error) from None
-        if n_features != self.n_features_in_:
-            self.n_features_in_ = n_features
+        with (self.__dict__.get("_lock") or lock_of(self)).learning:
+            model: Model | None = self.__dict__.get("_model")
+            code = None if model is None else model.labels.code(y)
+            if model is not None and code is not None and _is_prepared(self, model):
+                weight = 1.0 if w == 1.0 and not self.class_weight else example_weight(w, y, self.class_weight)
+                try:
+                    n_features = model.learn_one(x, code, weight)
+                except BadRow as error:
+                    raise bad_example(x, error) from None
+                if n_features != self.n_features_in_:
+                    self.n_features_in_ = n_features
+                return
+        hash(y)  # refuse a list, which would count as the labels of many examples
+        self.learn_many([x], [y], None if w == 1.0 else [w])
 
     def learn_many(self: Any, X: Any, y: Any, w: Any = None) -> None:
         """Learn from many examples, in their order.
@@ -75,7 +77,9 @@ class DictMethods:
         w : sequence of float, default=None
             How much each example counts, relative to the mean weight so far.
         """
-        learn_dicts(self, X, y, w)
+        X = X if is_frame(X) else list(X)  # before the lock: an iterator may use this classifier
+        with learning(self):
+            learn_dicts(self, X, y, w)
 
     def predict_one(self: Any, x: Mapping[Any, Any]) -> Any:
         """Predict the class of one example.
@@ -90,15 +94,14 @@ class DictMethods:
         label or None
             The class; None before the first example was learnt.
         """
-        model: Model | None = getattr(self, "_model", None)
-        if model is None:
-            return None
-        if not model.features.keyed:
-            return self.predict_many([x]).tolist()[0]
-        scores = model.score_one(x)
-        if not np.isfinite(scores).all():
-            raise bad_example(x, BadRow("the scores of an example are not finite"))
-        return model.labels.label(int(model.predicted_codes(scores)[0]))
+        with lock_of(self).reading:
+            model: Model | None = getattr(self, "_model", None)
+            if model is None:
+                return None
+            scores = model.score_one(x) if model.features.keyed else model.scores(dict_rows(model, [x]))
+            if not np.isfinite(scores).all():
+                raise bad_example(x, BadRow("the scores of an example are not finite"))
+            return model.labels.label(int(model.predicted_codes(scores)[0]))
 
     def predict_many(self: Any, X: Any) -> Any:
         """Predict the class of each example.
@@ -120,12 +123,13 @@ class DictMethods:
             import pandas
 
             return pandas.Series(predicted, index=X.index)
-        model: Model = self.model_
-        return self.classes_[model.predicted_codes(model.scores(dict_rows(model, list(X))))]
+        X = list(X)
+        with lock_of(self).reading:
+            return self.model_.predict(dict_rows(self.model_, X))
 
 
 def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool = False) -> Predictions | None:
-    """Learn from many examples, as `learn_many` does."""
+    """Learn from many examples, as `learn_many` does; within `learning`."""
     model: Model | None = getattr(estimator, "_model", None)
     if is_frame(X) and model is not None and not model.features.keyed:
         return learn_chunk(estimator, X, y, None, w, predict=predict)
@@ -153,8 +157,7 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool 
             raise bad_examples(X, error) from None
         return rows
 
-    with unchanged_on_error(estimator):
-        return learn_rows(estimator, model, features, to_slots, y, None, w, predict=predict)
+    return learn_rows(estimator, model, features, to_slots, y, None, w, predict=predict)
 
 
 def _is_prepared(estimator: Any, model: Model) -> bool:

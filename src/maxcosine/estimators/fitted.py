@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from maxcosine.certificate import Certificate
+from maxcosine.core import ModelLock
 from maxcosine.model import Model
 
 E = TypeVar("E", bound="FittedAttributes")
@@ -26,28 +27,37 @@ class FittedAttributes:
         return self._model
 
     @property
+    def classes_(self) -> np.ndarray:
+        """The classes, sorted."""
+        return self.model_.classes
+
+    @property
     def coef_(self) -> Any:
         """The weights, of shape (1, n_features) for two classes, else (n_classes, n_features).
 
         For two classes they are w. For more classes, and rules to which the length of w has no meaning, they
         are w / Lambda. They are a sparse array after `sparsify`.
         """
-        return self.model_.hypothesis()[0]
+        with lock_of(self).reading:
+            return self.model_.hypothesis()[0]
 
     @property
     def intercept_(self) -> np.ndarray:
         """The weights of the constant feature, of shape (1,) or (n_classes,)."""
-        return self.model_.hypothesis()[1]
+        with lock_of(self).reading:
+            return self.model_.hypothesis()[1]
 
     @property
     def features_(self) -> np.ndarray:
         """The name, the id or the column number of each column of `coef_`."""
-        return self.model_.features.keys()
+        with lock_of(self).reading:
+            return self.model_.features.keys()
 
     @property
     def certificate_(self) -> Certificate:
         """What is proven of the hypothesis and of the examples seen."""
-        return self.model_.certificate()
+        with lock_of(self).reading:
+            return self.model_.certificate()
 
     @property
     def mistakes_(self) -> int:
@@ -66,16 +76,36 @@ class FittedAttributes:
     @property
     def n_seen_(self) -> int:
         """How many examples were seen, zero rows included."""
-        return self.model_.n_seen
+        with lock_of(self).reading:
+            return self.model_.n_seen
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in dict(vars(self)).items() if name not in DERIVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({name: value for name, value in state.items() if name not in DERIVED})
+        if "_model" in state:
+            set_model(self, state["_model"])
+
+
+DERIVED = ("_lock", "_prepared_for", "classes_", "n_features_in_", "feature_names_in_")
+"""Attributes that are not pickled: they belong to one process, or follow from the model."""
+
+
+def lock_of(estimator: Any) -> ModelLock:
+    """Return the lock of a classifier, which all its models share. There is one before the first of them."""
+    lock: ModelLock | None = estimator.__dict__.get("_lock")
+    # setdefault does not let another thread in between.
+    return estimator.__dict__.setdefault("_lock", ModelLock()) if lock is None else lock
+
 
 def set_model(estimator: Any, model: Model) -> None:
-    """Make a model the one that a classifier has learnt."""
+    """Make a model the one that a classifier has learnt; the caller holds the lock, or has the only reference."""
+    model.lock = estimator.__dict__.setdefault("_lock", model.lock)
     estimator._model = model
-    estimator.classes_ = model.classes
     estimator.n_features_in_ = model.features.n_features
     if model.features.names is not None:
         estimator.feature_names_in_ = model.features.names

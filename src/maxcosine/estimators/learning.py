@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
 
-from maxcosine.estimators.fitted import set_model
+from maxcosine.estimators.fitted import lock_of, set_model
 from maxcosine.estimators.labels import known_codes, named_classes, new_classes, unknown_labels, warn_if_sorted
 from maxcosine.estimators.parameters import check_parameters, rule_of
 from maxcosine.estimators.validation import check_training_data, column_keys
@@ -27,20 +27,26 @@ if TYPE_CHECKING:
 Predictions = tuple[np.ndarray, np.ndarray]
 """What learning returns if `predict` is set: the codes of the rows, and those predicted before they were learnt."""
 
+# The attributes that learning sets.
+LEARNT = ("_model", "n_features_in_", "feature_names_in_")
+
 # A progress report comes about once a second, between two blocks of rows.
 BLOCK_ROWS, SECONDS_PER_REPORT = 2**14, 1.0
 
 
 @contextmanager
-def unchanged_on_error(estimator: OnlineBase) -> Iterator[None]:
-    """Give a classifier back its attributes if the block raises."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
+def learning(estimator: OnlineBase) -> Iterator[None]:
+    """Let this thread alone use a classifier; if the block raises, the classifier keeps its model."""
+    with lock_of(estimator).learning:
+        attributes = estimator.__dict__
+        before = {name: attributes[name] for name in LEARNT if name in attributes}
+        try:
+            yield
+        except BaseException:
+            for name in LEARNT:
+                attributes.pop(name, None)
+            attributes.update(before)
+            raise
 
 
 def weight_types(estimator: OnlineBase) -> list[Any]:
@@ -73,23 +79,22 @@ def new_model(estimator: OnlineBase, classes: np.ndarray, features: Features, dt
 def learn_chunk(
     estimator: OnlineBase, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, predict: bool = False
 ) -> Predictions | None:
-    """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does."""
-    with unchanged_on_error(estimator):
-        check_parameters(estimator)
-        model: Model | None = getattr(estimator, "_model", None)
-        keys = None if model is None or not model.features.keyed else column_keys(X)
-        dtypes = weight_types(estimator) if model is None else [model.heads.dtype]
-        X, y = check_training_data(estimator, X, y, dtype=dtypes, reset=model is None)
-        X = canonical(X) if scipy.sparse.issparse(X) else X
-        check_rows(X)
+    """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does; within `learning`."""
+    check_parameters(estimator)
+    model: Model | None = getattr(estimator, "_model", None)
+    keys = None if model is None or not model.features.keyed else column_keys(X)
+    dtypes = weight_types(estimator) if model is None else [model.heads.dtype]
+    X, y = check_training_data(estimator, X, y, dtype=dtypes, reset=model is None)
+    X = canonical(X) if scipy.sparse.issparse(X) else X
+    check_rows(X)
 
-        def to_slots(features: Features) -> Any:
-            if not features.keyed:
-                features.widen(X.shape[1], getattr(estimator, "feature_names_in_", None))
-            return features.map(X, keys, grow=True)
+    def to_slots(features: Features) -> Any:
+        if not features.keyed:
+            features.widen(X.shape[1], getattr(estimator, "feature_names_in_", None))
+        return features.map(X, keys, grow=True)
 
-        features = Features(X.shape[1]) if model is None else model.features
-        return learn_rows(estimator, model, features, to_slots, y, classes, sample_weight, predict=predict)
+    features = Features(X.shape[1]) if model is None else model.features
+    return learn_rows(estimator, model, features, to_slots, y, classes, sample_weight, predict=predict)
 
 
 def learn_rows(
@@ -118,7 +123,7 @@ def learn_rows(
     weights = row_weights(y, sample_weight, estimator.class_weight, labels)
     if model is not None and not model.rule.builtin:
         # A user's rule may fail in the middle of the rows: then the model must stay as it was.
-        model = model.copy()
+        model = model.copied()
         features = model.features
     is_new = model is None
     with nullcontext() if model is None else model.unchanged_on_error():

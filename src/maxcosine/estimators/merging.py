@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from maxcosine import merging
@@ -54,5 +55,9 @@ def merge(models: Sequence[Any], how: str = "certified", *, weights: Sequence[fl
         if not isinstance(model, Model) and not hasattr(model, "model_"):
             raise ValueError(f"model {number} is not fitted: {model!r}")
     values = [model if isinstance(model, Model) else model.model_ for model in models]
-    merged = merging.merge(values, how, weights=weights)
+    with ExitStack() as stack:
+        # In one order, and each once: threads that merge the same models then never wait for each other.
+        for lock in sorted({model.lock for model in values}, key=id):
+            stack.enter_context(lock.reading)
+        merged = merging.merge(values, how, weights=weights)
     return merged if isinstance(models[0], Model) else with_model(models[0], merged)

@@ -81,12 +81,10 @@ def save(
     tensors : dict of str to array, default=None
         Other arrays to store.
     """
-    text = _json(model, provenance, estimator, more)
     own = {f"{MORE}{name}": np.asarray(array) for name, array in (tensors or {}).items()}
-    contents = {**tensors_of(model), **own}
     try:
-        with files.writing(Path(path)) as file:
-            write(file, text, contents)
+        with files.writing(Path(path)) as file, model.lock.reading:  # until all is written, but not until it is on disk
+            write(file, _json(model, provenance, estimator, more), {**tensors_of(model), **own})
     except OSError as error:
         if error.filename is not None or error.errno is None:
             raise
@@ -97,7 +95,8 @@ def save(
 def to_bytes(model: Model) -> bytes:
     """Return the bytes of a model file, as `save` writes them."""
     file = io.BytesIO()
-    write(file, _json(model), tensors_of(model))
+    with model.lock.reading:
+        write(file, _json(model), tensors_of(model))
     return file.getvalue()
 
 

@@ -20,9 +20,10 @@ def score(model: Model, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np
 
     The right code is -1 if a row has no label, or one that the model does not know.
     """
-    scores = model.scores(rows_of(stream, model, batch, grow=False))
-    codes = np.append(model.labels.text_codes(stream.labels.names), -1)[batch.codes]
-    return scores, model.predicted_codes(scores), codes
+    with model.lock.reading:
+        scores = model.scores(rows_of(stream, model, batch, grow=False))
+        codes = np.append(model.labels.text_codes(stream.labels.names), -1)[batch.codes]
+        return scores, model.predicted_codes(scores), codes
 
 
 def open_for_model(

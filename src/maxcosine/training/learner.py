@@ -86,12 +86,13 @@ class StreamLearner:
 
     def _learn_rows(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> np.ndarray:
         model = self.model = self.model or self._new_model(stream, labels, batch)
-        rows = rows_of(stream, model, batch, grow=True)
-        self._add_labels(model, labels)
-        self._keep_names(model.features, batch)
         predicted = np.empty(len(batch), np.int64)
         try:
-            model.learn(rows, self.codes_of(batch), weights=batch.weights, mapped=True, predicted=predicted)
+            with model.lock.learning:
+                rows = rows_of(stream, model, batch, grow=True)
+                self._add_labels(model, labels)
+                self._keep_names(model.features, batch)
+                model.learn(rows, self.codes_of(batch), weights=batch.weights, mapped=True, predicted=predicted)
         except (BadRow, BadStep) as error:
             place = batch.places.start(error.row)
             raise StreamError(f"{stream.inputs.where(place.source, place.line)}: {error}") from None
