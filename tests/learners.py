@@ -1,16 +1,15 @@
 """Classifiers for tests: every setting, small data, and two snapshots of a classifier that tests compare."""
 
 import itertools
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
-from safetensors.numpy import load_file
+from safetensors.numpy import load
 
 import maxcosine
-from maxcosine import RULES, OnlineClassifier, PAClassifier
+from maxcosine import RULES, OnlineClassifier, PAClassifier, model_file
 
 NAMED = [getattr(maxcosine, name) for name in maxcosine.__all__ if name.endswith("Classifier")]
 NAMED.remove(OnlineClassifier)
@@ -121,10 +120,7 @@ def _bits(array):
 
 def tensors(learner):
     """The arrays of its model file: weights, sums of averages, every scalar of every head, features."""
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        path = Path(folder) / "model.safetensors"
-        maxcosine.save(learner, path)
-        return load_file(path)
+    return load(model_file.to_bytes(learner.model_))
 
 
 def everything(learner):
