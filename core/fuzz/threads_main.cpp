@@ -38,12 +38,13 @@ std::string random_lines(std::mt19937_64& random, std::size_t n_columns) {
 // Owns the arrays that Heads refers to: one averaged MCP head, whose weights grow with the columns seen.
 struct Model {
   ModelLock lock;
-  std::vector<float> v, total;
-  std::vector<float> bias = {0}, total_bias = {0};
+  std::vector<float> v, bias = {0};
+  std::vector<double> total, total_bias = {0};
   std::vector<Head> table = std::vector<Head>(1);
   std::vector<double> state = {0, 0}, params = {0};
   std::vector<RuleCall> rules = {{call_rule<Mcp>}};
   std::vector<std::int64_t> class_seen = {1, 1};
+  ModelScalars scalars{};
 
   Model() {
     table[0] = Head{};
@@ -56,13 +57,14 @@ struct Model {
   Heads<float> heads() {
     return {v.data(),     bias.data(), total.data(),  total_bias.data(), table.data(),  1,       v.size(), 1,
             state.data(), 2,           params.data(), 1,                 rules.data(),  false,   nullptr,  0,
-            class_seen.data(), 1};
+            class_seen.data(), &scalars, 1};
   }
 };
 
 // The weights in other memory, as `Heads.grow` moves them.
-std::vector<float> longer(const std::vector<float>& weights, std::size_t n) {
-  std::vector<float> moved(n);
+template <class T>
+std::vector<T> longer(const std::vector<T>& weights, std::size_t n) {
+  std::vector<T> moved(n);
   std::copy(weights.begin(), weights.end(), moved.begin());
   return moved;
 }
