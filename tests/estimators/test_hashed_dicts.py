@@ -158,6 +158,15 @@ def test_attained_margin_takes_dicts():
     assert learner.attained_margin(X, ["x", "y", "x"]) == same.attained_margin(rows, ["x", "y"])
 
 
+def test_with_an_intercept_a_row_of_zeros_has_a_margin():
+    X, y = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 1.0]]), [0, 1, 1]
+    ones = np.column_stack([X, np.ones(3)])
+    explicit = MCPClassifier(fit_intercept=False, passes=5).fit(ones, y)
+    learner = MCPClassifier(passes=5).fit(X, y)
+    assert learner.attained_margin(X, y) == pytest.approx(explicit.attained_margin(ones, y))
+    assert learner.attained_margin(X, y) < learner.attained_margin(X[1:], y[1:])
+
+
 @pytest.mark.parametrize("call", ["fit", "partial_fit"])
 def test_dicts_in_fit_are_refused_with_the_method_that_takes_them(call):
     learner = MCPClassifier()

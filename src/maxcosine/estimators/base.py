@@ -146,8 +146,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         are_files = all(isinstance(one, str | os.PathLike) for one in sources)
         if options and not are_files:
             raise TypeError(f"{next(iter(options))} is an option for reading files; leave it out for chunks")
-        chunks = open_stream(source, **options) if are_files else source
-        chunks = chunks.chunks_to_learn() if isinstance(chunks, Stream) else chunks
+        stream = open_stream(source, **options) if are_files else source
+        chunks = stream.chunks_to_learn() if isinstance(stream, Stream) else stream
         if not isinstance(chunks, Iterable):
             raise TypeError(
                 f"a stream is the name of a file, several names, or an iterable of chunks (X, y), and not a "
@@ -161,8 +161,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             twin.partial_fit(X, y, sample_weight=weights)
         if not hasattr(twin, "_model"):
             raise ValueError("there is no example in the stream; is it the right file?")
-        if isinstance(chunks, Stream) and not twin._model.features.keyed:
-            twin._model.features.set_hashing(chunks.options.bits, chunks.options.format)
+        if isinstance(stream, Stream):
+            twin._model.features.set_hashing(stream.options.bits, stream.options.format)
         with learning(self):
             set_model(self, twin._model)
         return self
@@ -202,7 +202,9 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             return self._model.predict(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
 
     def attained_margin(self, X: Any, y: Any) -> Any:
-        """Compute the margin that the hypothesis attains on these examples, zero rows skipped.
+        """Compute the margin that the hypothesis attains on these examples.
+
+        Rows of zeros are skipped if there is no intercept: they have no direction.
 
         If they are all examples that it was learnt from, the largest margin of any separator lies between
         this one and ``certificate_.margin_ceiling``.
@@ -227,6 +229,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
         with lock_of(self).reading:
             model = self.model_
+            used |= model.heads.fit_intercept
             scores = model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
             if not used.any() or not np.all(model.certificate().norm):
                 raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
