@@ -13,12 +13,18 @@ from maxcosine.certificate import Certificate, Merge, certificate_of
 from maxcosine.core import FeatureIndex, ModelLock
 from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
-from maxcosine.heads import Heads, joint, one_vs_rest
+from maxcosine.heads import Heads, joint, one_vs_rest, quotient
 from maxcosine.labels import LabelEncoder, united
-from maxcosine.rows import csr_array
+from maxcosine.rows import csr_array, row_sizes
 from maxcosine.rules.rule import Rule
 
 MULTICLASS = ("ovr", "joint")
+
+# Twice the unit roundoff of float64, in which scores are computed.
+ROUNDING = 2.0**-52
+
+# Products with shorter hypotheses may underflow.
+SMALLEST_NORM = 2.0**-800
 
 
 @dataclass(eq=False)
@@ -249,22 +255,46 @@ class Model:
         """The predicted classes of rows of slots."""
         return np.asarray(self.classes[self.predicted_codes(self.scores(rows, n_threads))])
 
-    def margins(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Margins of examples of these classes, for each hypothesis, relative to its norm."""
+    def attained_margins(self, rows: Any, codes: np.ndarray, n_threads: int = 1) -> np.ndarray:
+        """The smallest margin of these rows of slots for each hypothesis, relative to its norm and rounded down.
+
+        Without an intercept, rows of zeros are left out: they have no direction.
+        """
+        heads, n_values, sq_x = self.heads, *row_sizes(rows)
+        sq_x = sq_x + heads.fit_intercept
+        used, (norm, spread) = sq_x > 0.0, self._norm_and_spread()
+        if not used.any() or not (norm > SMALLEST_NORM).all():
+            raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
+        unit = self._unit() if self.as_points else np.ones(len(norm))
+        margins = self._margins(self.scores(rows, n_threads), codes) / (norm / unit)[:, None]
+        # Scores are sums of products; each, and each norm, is rounded relative to the lengths of row and hypothesis.
+        of_scores = ROUNDING * (n_values + 16) * np.sqrt(sq_x) * spread[:, None]
+        of_norms = ROUNDING * (256 + heads.n_features / 128) * np.abs(margins)
+        return np.asarray((margins - of_scores - of_norms)[:, used].min(axis=1))
+
+    def _norm_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """The norms of the hypotheses that predict, and those of the parts that their scores add up, relative to them.
+
+        The parts are the columns of two classes that are learnt jointly, and of an average the last and the total.
+        """
+        heads, last = self.heads, self.heads.proven().norm
+        if not heads.average:
+            return last, np.full(len(last), 2.0)
+        norm = heads.proven(averaged=True).norm
+        moved = last / heads.table["scale"] * heads.table["sum_scale"] / heads.rounds
+        return norm, 2.0 * (1.0 + 2.0 * quotient(moved, norm))
+
+    def _margins(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Margins of examples of these classes, for each hypothesis."""
         if self.heads.joint:
             if scores.ndim == 1:
                 scores = np.column_stack([-scores / 2.0, scores / 2.0])
             rows = np.arange(len(codes))
             others = scores.copy()
             others[rows, codes] = -np.inf
-            margins = (scores[rows, codes] - others.max(axis=1))[None]
-        else:
-            signs = np.where(codes == self.heads.table["positive"][:, None], 1.0, -1.0)
-            margins = signs * np.atleast_2d(scores.T)
-        lengths = self.heads.proven(averaged=self.heads.average).norm
-        if self.as_points:
-            lengths = lengths / self._unit()
-        return np.asarray(margins / lengths[:, None])
+            return np.asarray((scores[rows, codes] - others.max(axis=1))[None])
+        signs = np.where(codes == self.heads.table["positive"][:, None], 1.0, -1.0)
+        return np.asarray(signs * np.atleast_2d(scores.T))
 
     @property
     def as_points(self) -> bool:

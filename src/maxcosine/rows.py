@@ -130,6 +130,14 @@ def row_values(X: Any, row: int) -> np.ndarray:
     return np.asarray(values[X.indptr[row] : X.indptr[row + 1]])
 
 
+def row_sizes(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """How many values each row has, and their square norms in float64."""
+    if isinstance(X, np.ndarray):
+        return np.full(len(X), X.shape[1]), np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    rows = X if isinstance(X, SlotRows) else slot_rows_of(X)
+    return np.diff(rows.indptr), core.square_norms(rows.indptr, rows.values)
+
+
 def bad_row(values: np.ndarray, row: int) -> BadRow:
     """The error that says what is wrong with the values of a row."""
     if np.isnan(values).any():

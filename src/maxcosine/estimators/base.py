@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -19,7 +18,7 @@ from maxcosine.estimators.fitted import FittedAttributes, lock_of, set_model
 from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
 from maxcosine.estimators.learning import learn_chunk, learn_passes, learning, new_model, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters
-from maxcosine.estimators.validation import are_dicts, check_training_data, rows_to_score
+from maxcosine.estimators.validation import check_training_data, rows_to_score
 from maxcosine.estimators.weights import row_weights
 from maxcosine.features import Features
 from maxcosine.rules.rule import Rule
@@ -202,7 +201,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             return self._model.predict(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
 
     def attained_margin(self, X: Any, y: Any) -> Any:
-        """Compute the margin that the hypothesis attains on these examples.
+        """Compute the margin that the hypothesis attains on these examples, rounded down.
 
         Rows of zeros are skipped if there is no intercept: they have no direction.
 
@@ -222,19 +221,10 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             A number for two classes and for joint learning, else one for each class.
         """
         check_consistent_length(X, y)
-        if are_dicts(X):
-            used = np.array([any(x.values()) for x in X])
-        else:
-            rows = X if scipy.sparse.issparse(X) else np.asarray(X)
-            used = np.asarray((rows != 0).sum(axis=1)).ravel() > 0
         with lock_of(self).reading:
             model = self.model_
-            used |= model.heads.fit_intercept
-            scores = model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
-            if not used.any() or not np.all(model.certificate().norm):
-                raise ValueError("no margin is attained: X has only zero rows, or the hypothesis is 0")
             codes = known_codes(np.asarray(y), model.classes)
-            margins = model.margins(scores[used], codes[used]).min(axis=1)
+            margins = model.attained_margins(rows_to_score(self, X), codes, effective_n_jobs(self.n_jobs))
         return float(margins[0]) if len(margins) == 1 else margins
 
     def sparsify(self) -> Self:
