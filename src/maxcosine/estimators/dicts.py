@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_array, check_consistent_length
 from maxcosine.estimators.fitted import lock_of
 from maxcosine.estimators.labels import refuse_mixed_types
 from maxcosine.estimators.learning import (
-    Predictions,
     check_unchanged,
     learn_chunk,
     learn_rows,
@@ -128,11 +127,12 @@ class DictMethods:
             return self.model_.predict(dict_rows(self.model_, X))
 
 
-def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool = False) -> Predictions | None:
+def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None) -> None:
     """Learn from many examples, as `learn_many` does; within `learning`."""
     model: Model | None = getattr(estimator, "_model", None)
     if is_frame(X) and model is not None and not model.features.keyed:
-        return learn_chunk(estimator, X, y, None, w, predict=predict)
+        learn_chunk(estimator, X, y, None, w)
+        return
     check_parameters(estimator)
     refuse_mixed_types(y, "y")
     X = X if is_frame(X) else [plain_dict(x) for x in X]
@@ -157,7 +157,7 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None, *, predict: bool 
             raise bad_examples(X, error) from None
         return rows
 
-    return learn_rows(estimator, model, features, to_slots, y, None, w, predict=predict)
+    learn_rows(estimator, model, features, to_slots, y, None, w)
 
 
 def _is_prepared(estimator: Any, model: Model) -> bool:

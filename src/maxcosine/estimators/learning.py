@@ -24,9 +24,6 @@ from maxcosine.rows import canonical, check_rows
 if TYPE_CHECKING:
     from maxcosine.estimators.base import OnlineBase
 
-Predictions = tuple[np.ndarray, np.ndarray]
-"""What learning returns if `predict` is set: the codes of the rows, and those predicted before they were learnt."""
-
 # The attributes that learning sets.
 LEARNT = ("_model", "n_features_in_", "feature_names_in_")
 
@@ -76,9 +73,7 @@ def new_model(estimator: OnlineBase, classes: np.ndarray, features: Features, dt
         ) from error
 
 
-def learn_chunk(
-    estimator: OnlineBase, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, predict: bool = False
-) -> Predictions | None:
+def learn_chunk(estimator: OnlineBase, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
     """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does; within `learning`."""
     check_parameters(estimator)
     model: Model | None = getattr(estimator, "_model", None)
@@ -94,7 +89,7 @@ def learn_chunk(
         return features.map(X, keys, grow=True)
 
     features = Features(X.shape[1]) if model is None else model.features
-    return learn_rows(estimator, model, features, to_slots, y, classes, sample_weight, predict=predict)
+    learn_rows(estimator, model, features, to_slots, y, classes, sample_weight)
 
 
 def learn_rows(
@@ -105,9 +100,7 @@ def learn_rows(
     y: np.ndarray,
     classes: Any,
     sample_weight: Any,
-    *,
-    predict: bool = False,
-) -> Predictions | None:
+) -> None:
     """Learn from rows that were checked; everything else is checked before the model changes.
 
     `features` are those of the model, or of the model to come. `to_slots` returns the rows over their slots,
@@ -144,12 +137,10 @@ def learn_rows(
     if is_new and not estimator.shuffle and len(model.classes) > 1:
         warn_if_sorted(codes, len(model.classes), stacklevel=4)
     model.heads.set_params(rule_of(estimator)[1])
-    predicted = np.empty(len(codes), np.int64) if predict else None
-    learn_passes(estimator, model, rows, codes, weights, predicted=predicted)
+    learn_passes(estimator, model, rows, codes, weights)
     set_model(estimator, model)
     # learn_one has to check the parameters again: those of the rule may have changed.
     estimator.__dict__.pop("_prepared_for", None)
-    return None if predicted is None else (codes, predicted)
 
 
 def learn_passes(
@@ -160,7 +151,6 @@ def learn_passes(
     weights: np.ndarray | None,
     *,
     passes: int = 1,
-    predicted: np.ndarray | None = None,
 ) -> None:
     """Learn all rows, once in each pass."""
     random = check_random_state(estimator.random_state)
@@ -171,7 +161,7 @@ def learn_passes(
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
             blocks = _report_blocks(order, f"[{type(estimator).__name__}] {title}", model)
         for block in blocks:
-            model.learn(rows, codes, block, weights, predicted=predicted)
+            model.learn(rows, codes, block, weights)
 
 
 def _report_blocks(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
