@@ -178,7 +178,7 @@ def _train(rule: str, setting: Setting, text: str, *options: str, suffix: str) -
         data, model = Path(name) / f"stream{suffix}", Path(name) / "model.safetensors"
         data.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
         arguments = ["train", str(data), "--model", str(model), "--rule", rule, "--threads", "1", "--json"]
-        arguments += ["--multiclass", setting.multiclass, *options]
+        arguments += ["--multiclass", setting.multiclass, "--any-labels", *options]
         arguments += ["--average"] if setting.average else []
         arguments += ["--float64"] if setting.dtype == "float64" else []
         arguments += [] if setting.fit_intercept else ["--no-intercept"]

@@ -70,7 +70,7 @@ class RowBatch:
     keys: np.ndarray | Names  # the features: uint32 for column numbers and hashed columns, uint64 for ids, or names
     values: np.ndarray  # float32 or float64
     codes: np.ndarray  # of each row's label among the labels of the stream; -1 for a row without a label
-    weights: np.ndarray | None = None  # what the step of each row is multiplied by; None if all weights are 1
+    weights: np.ndarray | None = None  # how much each row counts; None if all weights are 1
     squares: np.ndarray | None = None  # the square norm of each row, if it is known
     n_columns: int | None = None  # one more than the highest column, if it is known
     hashed_names: Names | None = None  # names of hashed features as written in the text, if they are kept

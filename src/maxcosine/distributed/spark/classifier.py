@@ -38,7 +38,7 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
     rawPredictionCol : str, default="rawPrediction"
         The column for vectors of scores, one per class; "" adds none.
     weightCol : str, default=None
-        A column of weights: the step of each row is multiplied by its weight.
+        A column of weights: how much each row counts, relative to the mean weight so far.
     rule : str, default="mcp"
         A name in `maxcosine.RULES`.
     ruleParams : dict, default=None
