@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "arithmetic.hpp"
 #include "head.hpp"
 
 namespace maxcosine {
@@ -25,6 +26,9 @@ inline constexpr double ROUNDING = 0x1p-52;
 // Squares are summed in blocks of this length.
 inline constexpr std::size_t SUM_BLOCK = 128;
 
+// Between these, no square that counts has overflowed or underflowed.
+inline constexpr double SMALLEST_SUM = 0x1p-800, LARGEST_SUM = 0x1p1000;
+
 // Roundings of a claim that no loop counts: products, quotients and roots of scalars.
 inline constexpr double SCALAR_ROUNDINGS = 16;
 
@@ -34,25 +38,33 @@ struct Claim {
   double slack = 0;  // how far rounding may have moved the hypothesis
 };
 
+// The sum of the squares of item(0), ..., item(n - 1), each multiplied by a factor.
+template <class Item>
+[[nodiscard]] double sum_of_squares(std::size_t n, const Item& item, double factor) {
+  double total = 0;
+  for (std::size_t start = 0; start < n; start += SUM_BLOCK) {
+    const std::size_t stop = std::min(n, start + SUM_BLOCK);
+    double sums[LANES] = {};
+    for (std::size_t k = start; k < stop; ++k) {
+      const double scaled = double(item(k)) * factor;
+      sums[k % LANES] += scaled * scaled;
+    }
+    total += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+  return total;
+}
+
 // The norm of item(0), ..., item(n - 1), up to a relative error of 2^-53 (SUM_BLOCK + n / SUM_BLOCK + 1).
 template <class Item>
 [[nodiscard]] double norm_of(std::size_t n, const Item& item) {
+  const double plain = sum_of_squares(n, item, 1);
+  if (SMALLEST_SUM < plain && plain < LARGEST_SUM) return std::sqrt(plain);
   double largest = 0;
   for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, std::abs(double(item(k))));
-  if (!(largest > 0)) return 0;
+  if (largest == 0) return 0;
   // Relative to the largest number no square overflows, and only squares that do not count underflow.
   const int exponent = std::max(exponent_of(largest), -1000);
-  const double factor = std::ldexp(1.0, -exponent);
-  double total = 0;
-  for (std::size_t start = 0; start < n; start += SUM_BLOCK) {
-    double sum = 0;
-    for (std::size_t k = start; k < std::min(n, start + SUM_BLOCK); ++k) {
-      const double scaled = double(item(k)) * factor;
-      sum += scaled * scaled;
-    }
-    total += sum;
-  }
-  return std::ldexp(std::sqrt(total), exponent);
+  return std::ldexp(std::sqrt(sum_of_squares(n, item, std::ldexp(1.0, -exponent))), exponent);
 }
 
 // The relative error of the norm of a head with n slots.

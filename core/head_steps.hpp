@@ -125,7 +125,9 @@ void refresh(const Heads<T>& heads, std::size_t h) {
 // Holds Lambda where double ends on data that nothing separates. A Lambda smaller than the true one keeps every claim
 // true.
 inline void hold_coef(Head& head) {
-  head.coef_v = std::min(head.coef_v, LARGEST_READ_BOUND * std::sqrt(head.sq_v) / head.radius);
+  const double longest = head.coef_v * head.radius;
+  if (longest * longest > LARGEST_READ_BOUND * LARGEST_READ_BOUND * head.sq_v)
+    head.coef_v = LARGEST_READ_BOUND * std::sqrt(head.sq_v) / head.radius;
 }
 
 // Where the length of w means nothing, keeps it within reach: on noise it shrinks without end. In reach of where it
@@ -193,7 +195,7 @@ void count_step(const Heads<T>& heads, std::size_t h, std::size_t n, std::int64_
   head.peak_sq_v = std::max(head.peak_sq_v, head.sq_v);
   head.written += std::int64_t(n);
   head.highest = std::max(head.highest, highest);
-  head.radius = std::max(head.radius, std::sqrt(sq_x));
+  if (sq_x > head.radius * head.radius) head.radius = std::sqrt(sq_x);
   head.updates += 1;
   if (must_refresh(head, LIMITS<T>)) refresh(heads, h);
   hold_coef(head);

@@ -137,15 +137,15 @@ struct Row {
 };
 
 // Adds step times a row to one column of weights of type W, and returns what rounding may do to it: each product and
-// each sum is rounded by half of eps, relative to itself.
+// each sum is rounded by half of eps, relative to itself. With one root, because sqrt(a) + sqrt(b) <= sqrt(2 (a + b)).
 template <class T, class W>
 [[nodiscard]] double write_column(const Heads<T>& heads, const Row<T>& row, W* weights, W& constant_weight,
                                   double step) {
   const double written = add_row(weights, heads.width, row.slots, row.values, row.n, step);
   constant_weight += W(step * heads.constant);
   const double constant = constant_weight;
-  const double longest = std::sqrt(written + constant * constant) + std::abs(step) * std::sqrt(row.sq_x);
-  return LIMITS<W>.eps * longest + LIMITS<W>.underflow;
+  const double added = step * step * row.sq_x;
+  return LIMITS<W>.eps * std::sqrt(2 * (written + constant * constant + added)) + LIMITS<W>.underflow;
 }
 
 // Adds step times a row to one column, and to the sum over time what averaging needs there.
