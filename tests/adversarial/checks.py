@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from decimal import localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -169,23 +169,30 @@ class RowByRow:
             if not certificate.averaged or not self.events(label):
                 continue
             w = averaged.of_head(label, checks.geometry.classes)
-            self.check_average(label, w, at(certificate.rounding, h), vectors)
+            exponents = [one.exponent_of_head(label) for one in hypotheses]
+            self.check_average(label, w, at(certificate.rounding, h), vectors, exponents)
 
-    def check_average(self, label: int | None, w: np.ndarray, rounding: float, vectors: list[np.ndarray]) -> None:
+    def check_average(
+        self, label: int | None, w: np.ndarray, rounding: float, vectors: list[np.ndarray], exponents: list[int]
+    ) -> None:
         """Compare an averaged hypothesis with the mean of the twin's hypotheses.
 
         Where the length of w means nothing, a model holds it within a range, and the average is that of the hypotheses
-        at the lengths that the rule gives them: those of the replay, if it goes the same way as the twin.
+        at the lengths that the rule gives them. Those are compared with a replay, too, if it goes the same way.
         """
         checks, dtype, free = self.checks, self.checks.case.dtype, self.checks.model.function.scale_free
         own = [vectors[event + 1] for event in self.events(label)]
-        found = average_error(w, own, self.replay(label, len(w)) if free else [exactly(one) for one in own], free)
+        lengths = [Decimal(2) ** exponents[event + 1] for event in self.events(label)]
+        meant = [[c * value for value in exactly(one)] for c, one in zip(lengths, own, strict=True)]
+        where = f" (head of {label})"
+        checks.note("average", claims.average_fault(average_error(w, own, meant, free), rounding, dtype), where)
         # A model that cancels to exactly 0 starts anew at a length of its own; the replay may miss 0 by a digit.
-        restarts = free and not all(one.any() for one in own)
-        if found.wobble > CLOSE or restarts:
-            checks.done["average not compared"] += 1
-            return
-        checks.note("average", claims.average_fault(found, rounding, dtype), f" (head of {label})")
+        if free and all(one.any() for one in own):
+            replayed = average_error(w, own, self.replay(label, len(w)), free)
+            if replayed.wobble > CLOSE:
+                checks.done["average not replayed"] += 1
+            else:
+                checks.note("replayed average", claims.replayed_fault(replayed), where)
 
     def learn(self) -> list[Hypotheses]:
         """The hypotheses of the twin before each example, and after the last one."""

@@ -101,6 +101,8 @@ class Hypotheses:
     classes: list[int]
     columns: np.ndarray
     """Weights of shape (columns, features), with the constant weight last if there is an intercept."""
+    exponents: list[int] = field(default_factory=list)
+    """By head: the power of two that makes the last hypothesis as long as its rule means it."""
 
     @classmethod
     def of(cls, learner: OnlineClassifier, *, last: bool = False) -> Hypotheses:
@@ -109,7 +111,13 @@ class Hypotheses:
         w, constant = (heads.last() if last else heads).hypotheses()
         if heads.fit_intercept:
             w = np.hstack([w, constant[:, None]])
-        return cls(learner.classes_.tolist(), w.astype(np.float64))
+        return cls(learner.classes_.tolist(), w.astype(np.float64), heads.table["w_exponent"].tolist())
+
+    def exponent_of_head(self, label: int | None) -> int:
+        """The exponent of one head; 0 where it has not begun."""
+        if label is None or len(self.classes) <= 2:
+            return self.exponents[0] if self.exponents else 0
+        return self.exponents[self.classes.index(label)] if label in self.classes else 0
 
     def of_head(self, label: int | None, all_classes: Iterable[int]) -> np.ndarray:
         """The weights of one head, in the order of its examples; 0 where it has not begun."""
