@@ -68,6 +68,11 @@ def augmented(X, fit_intercept):
     return np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
 
 
+def are_examples(X, fit_intercept):
+    """Which rows are learnt: with an intercept a zero row is the example (0, 1), without one it has no direction."""
+    return X.any(axis=1) | fit_intercept
+
+
 def signs(codes):
     return np.where(np.asarray(codes) == 1, 1.0, -1.0)
 
@@ -87,8 +92,8 @@ def csr(X, index=np.int32, explicit_zeros=False):
 
 
 def problems(setting, X, codes):
-    """The examples and signs of each binary problem, in float64; zero rows are left out."""
-    used = X.any(axis=1)
+    """The examples and signs of each binary problem, in float64; rows that are no examples are left out."""
+    used = are_examples(X, setting.fit_intercept)
     Z, codes = augmented(X, setting.fit_intercept)[used].astype(np.float64), np.asarray(codes)[used]
     if setting.learning == "joint":
         pairs = all_joint_examples(Z, codes, setting.n_classes)
