@@ -301,7 +301,7 @@ class Result:
     bound: float = 0.0  # Lambda / norm(w), 0 if w = 0
     best_bound: float = 0.0  # the largest bound after any update
     own_bound: float | None = None  # the algorithm's ell, None where it has none
-    seen: int = 0  # rows, zero rows included
+    seen: int = 0  # rows of positive weight, zero rows included
     mistakes: int = 0  # non-zero rows with margin <= 0 before learning
     updates: int = 0
     kinds: list[str] = field(default_factory=list)  # one a row, "zero" for zero rows
@@ -310,12 +310,38 @@ class Result:
     history: list[np.ndarray] = field(default_factory=list)  # with keep_history: w after each row
 
 
-def run(name, X, Y, average=False, keep_history=False, **params):
-    """One pass of the algorithm `name` over the rows of X, with labels Y in {-1, +1}."""
-    learner = REFERENCE[name](**params)
+def weight_factors(weights):
+    """What multiplies the steps on weighted examples: the weight, relative to the mean of those so far."""
+    return np.clip([w / np.mean(weights[: k + 1]) for k, w in enumerate(weights)], 1e-12, 1e12)
+
+
+def weighted(algorithm):
+    """The printed algorithm, with each step and the example's coefficient multiplied by a factor."""
+
+    class Weighted(algorithm):
+        factor = 1.0
+
+        def update(self, lam, y, a, keep=1.0):
+            super().update(self.factor * lam, y, a, keep)
+
+    if algorithm is NAROMMA:  # its ell is Lambda / norm(w), which the factors change
+        Weighted.own_bound = property(lambda self: self.bound, lambda self, ell: None)
+    return Weighted
+
+
+def run(name, X, Y, weights=None, average=False, keep_history=False, **params):
+    """One pass of the algorithm `name` over the rows of X, with labels Y in {-1, +1}.
+
+    Zero rows are skipped: where they are examples, X has a column of ones. Rows of weight 0 are left out.
+    """
+    algorithm, factors = REFERENCE[name], np.ones(len(X))
+    if weights is not None:
+        used = weights > 0.0
+        X, Y, factors, algorithm = X[used], Y[used], weight_factors(weights[used]), weighted(algorithm)
+    learner = algorithm(**params)
     result = Result(w=np.zeros(X.shape[1]))
     hypotheses, coef_sums = [], []
-    for a, y in zip(X, Y, strict=True):
+    for a, y, learner.factor in zip(X, Y, factors, strict=True):
         kind = "zero"
         if a.any():
             result.mistakes += int(y * np.dot(result.w, a) <= 0)
