@@ -104,6 +104,7 @@ def learnt(learner):
         _bits(learner.intercept_),
         learner.classes_.tolist(),
         learner.n_seen_,
+        learner.mistakes_,
         learner.certificate_,
     )
 

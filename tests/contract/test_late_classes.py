@@ -40,8 +40,12 @@ def test_two_classes_learn_what_they_learn_when_named_first(some_rule):
     for first_rows, setting in itertools.product(([0, 1], [15, 0]), PAIRWISE_SETTINGS[:2]):
         X, y = late(30, 6, first_rows, dtype=setting.dtype)
         named = setting.classifier(some_rule).partial_fit(X, y, classes=[0, 1])
-        for cuts in ([], range(3, 30, 3), [max(first_rows)]):
-            assert learnt(in_chunks(setting.classifier(some_rule), X, y, cuts)) == learnt(named)
+        whole = setting.classifier(some_rule).partial_fit(X, y)
+        np.testing.assert_array_equal(whole.coef_, named.coef_)
+        np.testing.assert_array_equal(whole.intercept_, named.intercept_)
+        assert whole.certificate_ == named.certificate_
+        for cuts in (range(3, 30, 3), [max(first_rows)]):
+            assert learnt(in_chunks(setting.classifier(some_rule), X, y, cuts)) == learnt(whole)
 
 
 def test_two_classes_are_told_apart_jointly_from_the_second_one_on(some_rule):
@@ -61,7 +65,8 @@ def test_third_class_divides_the_one_head_of_two(some_rule):
     """One head becomes two, which are each other's mirror images; the third one is empty."""
     for third, average in ((5, False), (15, True), (25, True)):
         X, codes = late(60, 6, [0, 1])
-        learner = OnlineClassifier(some_rule, average=average).partial_fit(X, np.array([10, 20])[codes])
+        learner = OnlineClassifier(some_rule, average=average, fit_intercept=False)
+        learner.partial_fit(X, np.array([10, 20])[codes])
         before = tensors(learner)
         learner.partial_fit(np.zeros((1, 6)), [third])
         after, places = tensors(learner), {label: c for c, label in enumerate(learner.classes_.tolist())}
@@ -89,7 +94,8 @@ def test_first_two_heads_are_those_of_three_named_first(some_rule):
 def test_joint_class_has_no_weights_before_it_appears_and_moves_no_others_then(some_rule):
     X, y = late(60, 6, [25, 0, 30])
     for average in (False, True):
-        learner = OnlineClassifier(some_rule, average=average, multiclass="joint").partial_fit(X[:25], y[:25])
+        learner = OnlineClassifier(some_rule, average=average, multiclass="joint", fit_intercept=False)
+        learner.partial_fit(X[:25], y[:25])
         assert not learner.coef_.any()
         learner.partial_fit(X[25:30], y[25:30])
         before, bound = learner.coef_[0] / 2, learner.certificate_.bound
@@ -131,29 +137,50 @@ def test_shapes_follow_the_classes(multiclass):
 
 
 @both_ways
-def test_class_begins_with_a_row_that_teaches_nothing(some_rule, multiclass):
+def test_class_begins_with_a_row_without_features(some_rule, multiclass):
+    first_rows = [50, 0, 30, 10]
+    X, y = late(80, 6, first_rows)
+    X[first_rows] = 0.0
+    for fit_intercept in (False, True):
+        options = {"rule": some_rule, "average": True, "multiclass": multiclass, "fit_intercept": fit_intercept}
+        whole = OnlineClassifier(**options).partial_fit(X, y)
+        if multiclass == "ovr":
+            assert whole.certificate_.since.tolist() == [50, 0, 30, 0]
+        assert learnt(in_chunks(OnlineClassifier(**options), X, y, range(2, 80, 7))) == learnt(whole)
+
+
+@both_ways
+def test_class_does_not_begin_with_a_row_of_weight_0(some_rule, multiclass):
+    """The row is as if absent, whether other rows of its class come or not."""
     first_rows = [50, 0, 30, 10]
     X, y = late(80, 6, first_rows)
     weights = np.ones(80)
     weights[first_rows] = 0.0
-    zeros = np.where(weights[:, None] == 0.0, 0.0, X)
+    used = weights > 0.0
     options = {"rule": some_rule, "average": True, "multiclass": multiclass}
-    whole = OnlineClassifier(**options).partial_fit(zeros, y)
-    if multiclass == "ovr":
-        assert whole.certificate_.since.tolist() == [50, 0, 30, 0]
-    assert learnt(in_chunks(OnlineClassifier(**options), zeros, y, range(2, 80, 7))) == learnt(whole)
-    weighted = OnlineClassifier(**options).partial_fit(X, y, sample_weight=weights)
-    assert learnt(weighted) == learnt(whole)
+    learner = OnlineClassifier(**options).partial_fit(X, y, sample_weight=weights)
+    present = OnlineClassifier(**options).partial_fit(X[used], y[used])
+    assert learnt(learner) == learnt(present)
+    assert learner.mistakes_ == present.mistakes_
+    weights[y == 2] = 0.0
+    used = weights > 0.0
+    learner = OnlineClassifier(**options).partial_fit(X, y, sample_weight=weights)
+    present = OnlineClassifier(**options).partial_fit(X[used], y[used])
+    assert learner.classes_.tolist() == [0, 1, 2, 3]
+    assert present.classes_.tolist() == [0, 1, 3]
+    assert not learner.coef_[2].any()
+    np.testing.assert_array_equal(learner.coef_[[0, 1, 3]], present.coef_)
+    assert (learner.n_seen_, learner.mistakes_) == (present.n_seen_, present.mistakes_)
 
 
 @both_ways
-def test_examples_of_weight_0_alone_bring_their_classes(multiclass):
+def test_examples_of_weight_0_alone_bring_their_classes_and_are_not_seen(multiclass):
     learner = OnlineClassifier(multiclass=multiclass)
     for label in ("a", "b", "a", "c"):
         learner.learn_one({0: 1.0, 1: 2.0}, label, w=0.0)
     assert learner.classes_.tolist() == ["a", "b", "c"]
     assert not learner.coef_.any()
-    assert learner.n_seen_ == 4
+    assert (learner.n_seen_, learner.mistakes_) == (0, 0)
     assert not np.any(learner.updates_)
 
 

@@ -249,18 +249,20 @@ def test_same_input_and_seed_give_the_same_bits(some_rule):
     assert learnt(OnlineClassifier(some_rule).fit(X[order], y[order])) == learnt(one)
 
 
-def test_zero_rows_change_nothing_but_the_count(some_rule, settings):
+def test_zero_rows_change_nothing_but_the_count_without_an_intercept(some_rule, settings):
     for setting in settings:
-        X, y, w = late_stream(setting)
+        if setting.fit_intercept:
+            continue
+        X, y, _ = late_stream(setting)
         places = np.arange(12, N_ROWS, 20)
-        expected = setting.classifier(some_rule).partial_fit(X, y, sample_weight=w)
+        expected = setting.classifier(some_rule).partial_fit(X, y)
         for storage in (np.asarray, csr, lambda X: csr(X, explicit_zeros=True)):
             zeros = np.where(np.arange(N_FEATURES) % 2, -0.0, 0.0).astype(setting.dtype)
-            learner = setting.classifier(some_rule).partial_fit(X[:12], y[:12], sample_weight=w[:12])
+            learner = setting.classifier(some_rule).partial_fit(X[:12], y[:12])
             for start, stop in itertools.pairwise([*places.tolist(), N_ROWS]):
                 learner.partial_fit(storage(zeros[None, :]), [y[0]])
                 some = slice(start, stop)
-                learner.partial_fit(X[some], y[some], sample_weight=w[some])
+                learner.partial_fit(X[some], y[some])
             assert learner.n_seen_ == expected.n_seen_ + len(places)
             np.testing.assert_array_equal(learner.coef_, expected.coef_)
             np.testing.assert_array_equal(learner.intercept_, expected.intercept_)
