@@ -21,7 +21,7 @@ def assert_average_is_explicit_mean(name, X, codes, params=None, fit_intercept=F
     single, hypotheses = learner(name, params, fit_intercept), []
     for k in range(len(X)):
         single.partial_fit(X[k : k + 1], codes[k : k + 1], classes=[0, 1])
-        if X[k].any():
+        if X[k].any() or fit_intercept:
             hypotheses.append(np.append(single.coef_[0], single.intercept_).astype(np.float64))
     averaged = learner(name, params, fit_intercept, average=True).partial_fit(X, codes, classes=[0, 1])
     found = np.append(averaged.coef_[0], averaged.intercept_)

@@ -5,6 +5,7 @@ import pytest
 
 from maxcosine import OnlineClassifier
 from tests.contract.streams import csr, stream
+from tests.engine.own_rule import adding
 from tests.learners import tensors
 
 REFRESH_FROM = 2**20
@@ -49,7 +50,8 @@ def test_cancellation_to_nothing_starts_anew():
 def test_weights_that_cancel_down_to_subnormal_floats_stay_finite():
     """What is left of v is 1e-42, and the factor that makes it about 1 is above the largest float32."""
     X = np.array([[0.9e9, 0.0], [0.0, 1.1e-9], [0.9e9, 0.0]], np.float32)
-    learner = OnlineClassifier("perceptron", fit_intercept=False)
-    learner.partial_fit(X, [1, 1, 0], classes=[0, 1], sample_weight=[1e12, 1e-12, 1e12])
+    learner = OnlineClassifier(adding, fit_intercept=False)
+    for x, code, step in zip(X, [1, 1, 0], [1e12, 1e-12, 1e12], strict=True):
+        learner.set_params(rule_params={"add": step}).partial_fit(x[None], [code], classes=[0, 1])
     np.testing.assert_allclose(learner.coef_[0], [0.0, 1.1e-21], rtol=1e-2)
     assert all(np.isfinite(array).all() for array in tensors(learner).values())

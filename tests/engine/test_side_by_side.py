@@ -49,7 +49,7 @@ def test_every_rule_learns_beside_all_others_as_it_would_alone(average, dtype):
         assert np.array_equal(scores[:, h], score(part, X)[:, 0])
         assert together.proven().bound[h] == part.proven().bound[0]
         if average:
-            assert together.averaged_proven().bound[h] == part.averaged_proven().bound[0]
+            assert together.proven(averaged=True).bound[h] == part.proven(averaged=True).bound[0]
 
 
 def test_heads_that_have_learnt_go_on_side_by_side():
