@@ -21,8 +21,8 @@ namespace maxcosine {
 // S v may be this many times what as many rounds with the present w would have made of it.
 inline constexpr double LARGEST_DEBT = 16;
 
-// Beyond this a power of two is 0 in double.
-inline constexpr std::int64_t LOWEST_EXPONENT = -2000;
+// Lengths below this beside the longest one are nothing. Not 0, so that an infinite slack stays infinite.
+inline constexpr std::int64_t LOWEST_EXPONENT = -1000;
 
 // The scale of w in the units of the sums.
 [[nodiscard]] inline double scale_in_sums(const Head& head) {
@@ -36,6 +36,7 @@ inline constexpr std::int64_t LOWEST_EXPONENT = -2000;
 // Counts S v as moved into total. Each number is rounded twice, relative to what was moved and to what came of it;
 // norm(v) and norm(total) are at most the coefficients times the longest example, and the slack.
 inline void count_flush(Head& head) {
+  if (head.sum_scale == 0) return;  // nothing was moved, and slack_v may be infinite
   const double moved = head.sum_scale * (head.coef_v * head.radius + head.slack_v);
   const double written = head.sum_coef * head.radius + moved + head.sum_slack;
   head.sum_slack += head.sum_scale * head.slack_v + ROUNDING * (moved + written) + LIMITS<double>.underflow;

@@ -138,7 +138,8 @@ template <class T>
   const double rounding = norm_rounding(head, n) +
                           ROUNDING * (2 * double(head.learnt) + double(head.updates) + SCALAR_ROUNDINGS);
   const double smallest = LIMITS<T>.eps * head.radius * head.sum_coef;
-  return make_claim(norm, head.sum_coef, head.sum_slack + S * head.slack_v + added, rounding, smallest);
+  const double of_last = S > 0 ? S * head.slack_v : 0;  // slack_v may be infinite
+  return make_claim(norm, head.sum_coef, head.sum_slack + of_last + added, rounding, smallest);
 }
 
 }  // namespace maxcosine

@@ -277,7 +277,8 @@ def _merged_point(
         columns = [_products("k,kj->j", tau, points(position)) for position in positions]
         norm = float(np.sqrt(sum(_products("j,j->", column, column) for column in columns)))
         rounding = ROUNDING * (len(members) + OPERATIONS) * (tau @ norms) + LIMITS[np.dtype(np.float64)].underflow
-        return _Mean(members, tau, columns, norm, float(tau @ slacks + rounding))
+        used = tau > 0.0  # a slack may be infinite
+        return _Mean(members, tau, columns, norm, float(tau[used] @ slacks[used] + rounding))
 
     gram = np.zeros((len(members), len(members)))
     for position in positions:

@@ -5,8 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maxcosine import OnlineClassifier
+from maxcosine import OnlineClassifier, merge
 from tests.engine.own_rule import adding
+from tests.learners import tensors
 from tests.reference import maximal_margin
 
 EPS = float(np.finfo(np.float32).eps)
@@ -87,3 +88,26 @@ def test_rows_too_short_to_carry_a_claim_beside_long_ones_claim_none():
     X = np.array([[0.9e9, 0.0], [0.0, 1.1e-9], [0.9e9, 0.0]], np.float32)
     certificate = learn_steps(X, [1, 1, -1], [1.0] * 3).certificate_
     assert certificate.margin_ceiling >= EPS * 0.9e9
+
+
+@pytest.mark.parametrize("name", ["romma", "aggressive_romma", "naromma"])
+def test_slack_that_overflows_claims_nothing_and_can_be_saved(name):
+    """On noise, w shrinks without end beside what rounding did to it."""
+    random = np.random.default_rng(1)
+    X = random.normal(size=(60_000, 5))
+    y = (X[:, 0] > 0) ^ (random.random(len(X)) < 0.3)
+    noisy = OnlineClassifier(name, average=True).fit(X, y)
+    model = tensors(noisy)
+    assert np.isinf(model["head.slack_v"]).all()
+    assert not np.isnan(model["head.sum_slack"]).any()
+    certificate = noisy.certificate_
+    for proven in (certificate, certificate.last):
+        assert proven.bound == 0.0
+        assert proven.best_bound > 0.0
+    quiet = OnlineClassifier(name, average=True).fit(X[:50], X[:50, 0] > 0)
+    for how in ("certified", "mean"):
+        merged = merge([noisy, quiet], how=how)
+        assert not np.isnan(tensors(merged)["head.slack_v"]).any()
+        assert merged.certificate_.best_bound >= certificate.best_bound
+        bound, alone = merged.certificate_.bound, quiet.certificate_.bound
+        assert bound == 0.0 if how == "mean" else alone * (1 - 1e-8) <= bound <= alone
