@@ -36,7 +36,7 @@ def points(learner):
     heads = learner.model_.heads
     w, constant = heads.hypotheses()
     rows = np.column_stack([w, constant]).astype(np.float64)
-    return rows.reshape(len(heads.table), -1) / heads.exact_coef_sum[:, None]
+    return rows.reshape(len(heads.table), -1) / heads.coef_sum[:, None]
 
 
 def assert_same_points(learner, other, tolerance=1e-12):

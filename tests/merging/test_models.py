@@ -13,7 +13,7 @@ import maxcosine
 from maxcosine import OnlineClassifier, merge
 from maxcosine.certificate import HOW
 from maxcosine.certificate_text import rounded_down
-from maxcosine.merging import nearest_point
+from maxcosine.merging import NotSeparable, nearest_point
 from maxcosine.model import Model
 from tests.contract.streams import augmented, csr, separable, signs, stream
 from tests.learners import everything, learnt, named
@@ -60,9 +60,15 @@ def test_counts_add_up_and_weights_are_remembered(multiclass):
     for count in ("seen", "mistakes", "updates"):
         total = np.sum([getattr(model.certificate_, count) for model in models], axis=0)
         assert np.array_equal(getattr(merged.certificate_, count), total)
+    assert merged.mistakes_ == sum(model.mistakes_ for model in models)
     assert not merged.certificate_.weighted
     models[1].partial_fit(X, y, sample_weight=np.full(len(X), 2.0))
-    assert merge(models).certificate_.weighted
+    merged = merge(models)
+    assert merged.certificate_.weighted
+    # The mean weight is that of all rows, so that merged models go on as one that has seen them.
+    (scalars,) = merged.model_.heads.arrays.scalars
+    assert scalars["weighed_rows"] == 2 * len(X)
+    assert scalars["mean_weight"] == pytest.approx(1.5, rel=1e-12)
 
 
 @some_rules
@@ -275,8 +281,11 @@ def test_opposite_models_are_refused(name, average):
     X, y, _ = separable(60, 4, dtype="float32")
     models = [OnlineClassifier(name, average=average).fit(X, labels) for labels in (y, 1 - y)]
     for how in HOW:
-        with pytest.raises(ValueError, match=r"cannot be merged.*nothing separates the examples of all"):
+        with pytest.raises(NotSeparable, match=r"cannot be merged.*nothing separates the examples of all") as caught:
             merge(models, how)
+        assert isinstance(caught.value, ValueError)
+        assert 0.0 <= caught.value.margin_ceiling < 1e-3
+        assert repr(caught.value.margin_ceiling) in str(caught.value)
 
 
 def test_an_origin_in_the_hull_is_refused():
@@ -291,8 +300,9 @@ def test_an_origin_in_the_hull_is_refused():
 
 def test_models_that_learnt_nothing_change_nothing():
     X, y, _ = clusters()
-    model = OnlineClassifier(average=True).fit(X, y)
-    empty = OnlineClassifier(average=True).partial_fit(np.zeros((5, 3)), [0, 1, 2, 0, 1])
+    options = {"average": True, "fit_intercept": False}
+    model = OnlineClassifier(**options).fit(X, y)
+    empty = OnlineClassifier(**options).partial_fit(np.zeros((5, 3)), [0, 1, 2, 0, 1])
     for models in ([model, empty], [empty, model]):
         assert_same_points(merge(models), model)
         assert merge(models).n_seen_ == len(X) + 5
@@ -300,7 +310,7 @@ def test_models_that_learnt_nothing_change_nothing():
     assert np.all(np.isinf(nothing.margin_ceiling))
     assert np.all(nothing.merge.certified == 0.0)
     undecided, other = OnlineClassifier(), of_dicts(np.eye(2), [0, 1])
-    undecided.learn_one({}, 0)
+    undecided.learn_one({0: 1.0}, 0, w=0.0)
     assert_same_weights(merge([other, undecided]), other)
 
 
