@@ -17,6 +17,7 @@ from maxcosine.rows import LARGEST_WEIGHT
 LAYOUT = ("positive", "joint", "first", "stop", "scale_free")
 
 MAX_COUNT = 2**62
+MAX_EXPONENT = 2**60  # the difference of two fits, too
 MAX_FLOAT = float(np.finfo(np.float64).max)
 MIN_SCALE = float(np.finfo(np.float64).smallest_subnormal)
 
@@ -127,8 +128,8 @@ def bad_scalar(table: np.ndarray, scalars: np.ndarray, n_rows: int) -> str | Non
         # Infinite where rounding leaves nothing to claim.
         "slack_v": (0.0, np.inf),
         "sum_slack": (0.0, np.inf),
-        "w_exponent": (-MAX_COUNT, MAX_COUNT),
-        "sum_exponent": (-MAX_COUNT, MAX_COUNT),
+        "w_exponent": (-MAX_EXPONENT, MAX_EXPONENT),
+        "sum_exponent": (-MAX_EXPONENT, MAX_EXPONENT),
         "mistakes": (0, scalars["weighed_rows"]),
         "mean_weight": (0.0, LARGEST_WEIGHT),
     }
