@@ -261,7 +261,7 @@ def test_other_programs_can_read_the_file(tmp_path):
     names = [letters[a:b].tobytes().decode() for a, b in itertools.pairwise(starts)]
     assert names == learner.features_.tolist()
     assert np.array_equal(w, learner.model_.heads.last().hypotheses()[0].T[: len(names)])
-    assert (described["format"], described["written_by"]) == (1, f"maxcosine {maxcosine.__version__}")
+    assert (described["format"], described["written_by"]) == (2, f"maxcosine {maxcosine.__version__}")
 
 
 def test_the_digest_covers_the_tensors_alone(tmp_path):
