@@ -1,5 +1,8 @@
 """The values and the words of a certificate. Its theorems are tested in tests/contract."""
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -47,15 +50,19 @@ def test_bound_norm_and_ceiling_fit_the_weights(rule):
         learner = OnlineClassifier(rule, average=average).fit(X, y)
         proven = learner.certificate_
         assert proven.bound == pytest.approx(proven.coef_sum / proven.norm, rel=1e-15)
-        assert proven.margin_ceiling == 1.0 / proven.best_bound <= 1.0 / proven.bound
+        # The ceiling is rounded up: it is no less than 1 / best_bound, in exact arithmetic.
+        assert Fraction(proven.margin_ceiling) * Fraction(proven.best_bound) >= 1
+        assert proven.margin_ceiling == pytest.approx(1.0 / proven.best_bound, rel=1e-15)
+        assert proven.best_bound >= proven.bound
         assert proven.norm == pytest.approx(np.linalg.norm([*learner.coef_[0], *learner.intercept_]), rel=1e-14)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_numbers_are_those_of_the_reference(rule):
     proven, expected = certificate(rule), run(rule, *separable())
-    for name in ("coef_sum", "bound", "best_bound"):
+    for name in ("coef_sum", "bound"):
         assert getattr(proven, name) == pytest.approx(getattr(expected, name), rel=1e-9)
+    assert proven.bound <= proven.best_bound <= expected.best_bound * (1 + 1e-9)
     for name in COUNTS:
         assert getattr(proven, name) == getattr(expected, name)
     if rule in BUDGETED:
@@ -66,7 +73,7 @@ def test_numbers_are_those_of_the_reference(rule):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_nothing_is_proven_before_any_update(n_classes):
-    proven = OnlineClassifier().fit(np.zeros((9, 2)), np.arange(9) % n_classes).certificate_
+    proven = OnlineClassifier(fit_intercept=False).fit(np.zeros((9, 2)), np.arange(9) % n_classes).certificate_
     assert np.all(np.isinf(proven.margin_ceiling))
     assert not np.any([proven.bound, proven.best_bound, proven.coef_sum, proven.norm, proven.updates])
     assert np.all(proven.seen == 9)
@@ -126,7 +133,10 @@ def test_budget_is_what_the_rules_own_bound_leaves():
         proven = certificate(rule)
         margin, radius = proven.margin_ceiling / 2, 3.0
         expected = radius**2 * (1 / margin**2 - proven.own_bound**2)
-        assert proven.mistake_budget(margin, radius) == pytest.approx(expected, rel=1e-12)
+        found = proven.mistake_budget(margin, radius)
+        assert found == pytest.approx(expected, rel=1e-12)
+        margin, radius, own = map(Fraction, (margin, radius, proven.own_bound))
+        assert Fraction(found) >= radius**2 * (1 / margin**2 - own**2)  # rounded up
 
 
 def test_budget_of_a_margin_above_the_ceiling_is_nan():
@@ -142,15 +152,25 @@ def test_budget_of_a_margin_above_the_ceiling_is_nan():
 
 
 @pytest.mark.parametrize("storage", [np.array, scipy.sparse.csr_array, "explicit"])
-def test_attained_margin_skips_zero_rows_in_every_storage(storage):
+def test_attained_margin_counts_zero_rows_where_they_are_examples(storage):
+    """With an intercept, in every storage: there the row is (0, 1). Without one it has no direction."""
     X, y = separable()
-    learner = OnlineClassifier(passes=20).fit(X, y)
     rows = np.vstack([X, np.zeros((1, X.shape[1]))])
     if storage == "explicit":
         stored = scipy.sparse.csr_array(np.where(rows == 0.0, 1.0, rows))
         stored.data[-X.shape[1] :] = 0.0
     else:
         stored = storage(rows)
-    for label in (-1, 1):
+    for label, fit_intercept in itertools.product((-1, 1), (False, True)):
+        learner = OnlineClassifier(passes=20, fit_intercept=fit_intercept).fit(X, y)
         attained = learner.attained_margin(stored, np.append(y, label))
-        assert attained == pytest.approx(learner.attained_margin(X, y))
+        of_zero_row = label * learner.intercept_[0] / learner.certificate_.norm if fit_intercept else np.inf
+        assert attained == pytest.approx(min(learner.attained_margin(X, y), of_zero_row))
+        learner = OnlineClassifier(passes=20, fit_intercept=fit_intercept).fit(stored, np.append(y, label))
+        assert learner.attained_margin(stored, np.append(y, label)) <= learner.certificate_.margin_ceiling
+
+
+def test_no_margin_is_attained_on_rows_that_are_no_examples():
+    learner = OnlineClassifier(fit_intercept=False).fit(*separable())
+    with pytest.raises(ValueError, match="no margin is attained: X has no examples, or the hypothesis is 0"):
+        learner.attained_margin(np.zeros((2, 5)), [-1, 1])
