@@ -367,7 +367,8 @@ class Heads:
         """What is proven of the last or the averaged hypotheses, computed from the weights. Nothing is stored."""
         norm, bound, slack = np.array(self.engine.claims(averaged)).T
         unit = 1.0 / self.rounds if averaged else self.table["scale"]
-        return Proven(bound * norm * unit, norm * unit, bound, slack * unit)
+        with np.errstate(over="ignore"):  # an infinite slack claims nothing
+            return Proven(bound * norm * unit, norm * unit, bound, slack * unit)
 
 
 def one_vs_rest(positive: Sequence[int] | range) -> np.ndarray:
