@@ -108,7 +108,7 @@ def test_mistakes_of_the_perceptron_are_at_most_twice_the_square_of_radius_by_ma
     pairs = all_joint_examples(X, codes, 4)
     margin = maximal_margin(pairs, np.ones(len(pairs)))
     learner = JointClassifier("perceptron", fit_intercept=False, passes=10).fit(X, codes)
-    assert learner.mistakes_ <= 2 * (np.linalg.norm(X, axis=1).max() / margin) ** 2 + 1e-6
+    assert learner.certificate_.mistakes <= 2 * (np.linalg.norm(X, axis=1).max() / margin) ** 2 + 1e-6
 
 
 def test_one_class_so_far_is_predicted_and_teaches_nothing(some_rule):

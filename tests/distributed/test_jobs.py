@@ -22,7 +22,8 @@ def test_one_shard_is_one_pass(average):
     two = fit(cut(1), learner, rounds=2)
     whole.partial_fit(X, Y)
     np.testing.assert_allclose(two.coef_, whole.coef_, rtol=1e-12, atol=1e-300)
-    assert (two.n_seen_, two.mistakes_.tolist()) == (whole.n_seen_, whole.mistakes_.tolist())
+    assert (two.n_seen_, two.mistakes_) == (whole.n_seen_, whole.mistakes_)
+    assert two.certificate_.mistakes.tolist() == whole.certificate_.mistakes.tolist()
 
 
 def test_chunks_of_a_shard_make_no_difference():
@@ -43,13 +44,15 @@ def test_examples_are_counted_once_per_round(how, fan_in):
     assert [tally.examples for tally in learner.rounds_] == [len(Y)] * 3
     assert learner.certificate_.merge.models == len(shards)
     # The sum of the counts of each shard and round, each counted from 0.
-    job, expected = Job(MCPExactClassifier(), how, fan_in=fan_in), np.zeros((2, 10), int)
+    job, expected, wrong = Job(MCPExactClassifier(), how, fan_in=fan_in), np.zeros((2, 10), int), 0
     for rounds in range(3):
         start = fit_part(job, shards, rounds)
         for shard in shards:
-            certificate = job.to_estimator(job.learn(shard, start)).certificate_
-            expected += certificate.mistakes, certificate.updates
-    assert np.array_equal([learner.mistakes_, learner.updates_], expected)
+            part = job.to_estimator(job.learn(shard, start))
+            expected += part.certificate_.mistakes, part.certificate_.updates
+            wrong += part.mistakes_
+    assert np.array_equal([learner.certificate_.mistakes, learner.updates_], expected)
+    assert learner.mistakes_ == wrong == sum(tally.mistakes for tally in learner.rounds_)
 
 
 def fit_part(job, shards, rounds):

@@ -48,7 +48,7 @@ def test_theorem_10_bounds_the_mistakes_of_any_number_of_passes(name):
         model = learner(name)
         for _ in range(10):
             model.partial_fit(data.X, data.y, classes=[-1, 1])
-        assert model.mistakes_ <= (data.radius / maximal_margin(data.X, data.y)) ** 2
+        assert model.certificate_.mistakes <= (data.radius / maximal_margin(data.X, data.y)) ** 2
 
 
 @pytest.mark.parametrize("name", ["cmcp", "mcp", "mcp_exact"])
@@ -58,7 +58,7 @@ def test_theorem_10_is_attained_on_an_orthonormal_basis(name):
     y = np.where(np.arange(d) % 2, 1, -1)
     model = learner(name).partial_fit(np.eye(d), y, classes=[-1, 1])
     gamma = maximal_margin(np.eye(d), y)
-    assert model.mistakes_ == d == pytest.approx((1 / gamma) ** 2)
+    assert model.certificate_.mistakes == d == pytest.approx((1 / gamma) ** 2)
     assert model.certificate_.margin_ceiling == pytest.approx(gamma)
 
 
@@ -66,7 +66,7 @@ def test_theorem_10_is_attained_on_an_orthonormal_basis(name):
 def test_no_more_mistakes_come_than_the_budget_allows(name):
     for data in STREAMS:
         gamma = 0.999999 * maximal_margin(data.X, data.y)  # rounding must not refute it
-        total = learnt(name, data).mistakes_
+        total = learnt(name, data).certificate_.mistakes
         model = learner(name)
         for x, y in zip(data.X, data.y, strict=True):
             model.partial_fit([x], [y], classes=[-1, 1])

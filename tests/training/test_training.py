@@ -31,6 +31,12 @@ def lines_of(kind, n=N, classes=4, seed=0):
         yield f"c{label} {bar}{features}".strip() + "\n" * int(random.integers(1, 3))
 
 
+def judged(kind):
+    """The labels of the examples, and which of them have a positive weight."""
+    lines = [line.split() for line in lines_of(kind)]
+    return [words[0] for words in lines], [words[1:2] != ["0"] for words in lines]
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """The same examples plain, compressed, and in three files, of which two do not end in a newline."""
@@ -107,7 +113,8 @@ def test_any_cutting_compression_and_number_of_threads_gives_the_same_bits(tmp_p
         predicted = []
 
         def record(training, found, predicted=predicted):
-            predicted += training.model.classes[found].tolist()
+            labels = ["", *training.model.classes.tolist()]  # before the first example, none is known
+            predicted += [labels[code + 1] for code in found]
 
         path, read = files[kind].get(packing), {"block_bytes": block_bytes, "threads": threads}
         if packing == "cache":
@@ -119,6 +126,12 @@ def test_any_cutting_compression_and_number_of_threads_gives_the_same_bits(tmp_p
         found = *saved(training, tmp_path / "model"), predicted
         expected = expected or found
         assert found == expected
+    _, status, predicted = found
+    labels, counted = judged(kind)
+    assert predicted.count("") == counted.index(True) + 1
+    wrong = sum(one != other for one, other in itertools.compress(zip(predicted, labels, strict=True), counted))
+    assert (status["judged"], status["wrong"]) == (sum(counted), wrong)
+    assert (training.model.n_judged, training.model.mistakes) == (sum(counted), wrong)
     assert training.model.classes.tolist() == ["c0", "c1", "c2", "c3"]
 
 
@@ -200,8 +213,10 @@ def test_bad_lines_and_predictions_are_complete_after_interruptions(tmp_path, ki
     assert outcomes[0] == outcomes[1]
     _, status, predictions, kept = outcomes[0]
     assert status["bad"] == len(kept.splitlines()) == len(range(3, N, 7))
-    assert status["judged"] == len(predictions.splitlines()) == N
+    assert status["judged"] == 2 * sum(judged(kind)[1])  # in all passes
     assert status["examples"] == 2 * N
+    assert len(predictions.splitlines()) == N  # of the first pass
+    assert predictions.startswith(b"\n")
     left = {path.name for path in tmp_path.iterdir() if path.name.startswith((".", "checkpoint."))}
     assert left == {"checkpoint.predictions", "checkpoint.bad_lines"}
 
