@@ -23,10 +23,9 @@ def test_fitted_attributes(learner, n_classes):
     assert learner.n_features_in_ == X.shape[1]
     assert not hasattr(learner, "feature_names_in_")
     assert learner.n_seen_ == len(X)
-    assert np.shape(learner.mistakes_) == np.shape(learner.updates_) == (() if n_classes == 2 else (heads,))
-    assert np.all(learner.mistakes_ > 0)
-    assert np.all(learner.mistakes_ <= len(X))
-    assert np.array_equal(learner.mistakes_, learner.certificate_.mistakes)
+    assert type(learner.mistakes_) is int
+    assert 0 < learner.mistakes_ <= len(X)
+    assert np.shape(learner.updates_) == (() if n_classes == 2 else (heads,))
     assert np.array_equal(learner.updates_, learner.certificate_.updates)
     assert learner.score(X, y) == accuracy_score(y, learner.predict(X)) > 1 / n_classes
 

@@ -28,14 +28,11 @@ def dicts(X):
 # Rows
 
 
-def test_chunk_of_weight_0_changes_nothing_but_the_count(average):
+def test_chunk_of_weight_0_changes_nothing(average):
     X, y = points()
     learner, expected = (OnlineClassifier(average=average).fit(X, y) for _ in range(2))
     learner.partial_fit(X[:5], y[:5], sample_weight=np.zeros(5))
-    assert learner.n_seen_ == expected.n_seen_ + 5
-    assert np.array_equal(learner.coef_, expected.coef_)
-    for name in ("bound", "best_bound", "mistakes", "updates", "weighted"):
-        assert getattr(learner.certificate_, name) == getattr(expected.certificate_, name)
+    assert everything(learner) == everything(expected)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +130,7 @@ def at_row_7(value):
     return spoil
 
 
-BAD_VALUES = {"negative": -1.0, "nan": np.nan, "inf": np.inf, "too large": 1e13, "too small": 1e-13}
+BAD_VALUES = {"negative": -1.0, "nan": np.nan, "inf": np.inf, "too large": 1e101, "too small": 1e-101}
 BAD_WEIGHTS = {
     **{name: (at_row_7(value), "row 7") for name, value in BAD_VALUES.items()},
     "strings": (at_row_7("heavy"), "could not convert string to float: 'heavy'"),
@@ -161,9 +158,9 @@ def test_bad_weights_are_refused_and_leave_no_trace(name):
 def test_weights_whose_product_is_out_of_range_are_refused_with_their_row():
     X, y = points()
     first = int(np.flatnonzero(y == 1)[0])
-    learner = OnlineClassifier(class_weight={1: 1e-8})
-    with pytest.raises(ValueError, match=rf"the weight of row {first} is 1e-16; weights are 0, or between"):
-        learner.fit(X, y, sample_weight=np.full(len(X), 1e-8))
+    learner = OnlineClassifier(class_weight={1: 1e-60})
+    with pytest.raises(ValueError, match=rf"the weight of row {first} is 1e-120; weights are 0, or between"):
+        learner.fit(X, y, sample_weight=np.full(len(X), 1e-60))
 
 
 @pytest.mark.parametrize("value", [*BAD_VALUES.values(), "heavy", None, [1.0]], ids=str)
