@@ -156,7 +156,9 @@ def test_attained_margin_takes_dicts():
     rows = np.array([[1.0, 0.0], [0.0, 2.0]])
     same = MCPClassifier(fit_intercept=False).fit(rows, ["x", "y"])
     # What is taken off for rounding depends on the numbers that are added up.
-    assert learner.attained_margin(X, ["x", "y", "x"]) == pytest.approx(same.attained_margin(rows, ["x", "y"]), rel=1e-14)
+    assert learner.attained_margin(X, ["x", "y", "x"]) == pytest.approx(
+        same.attained_margin(rows, ["x", "y"]), rel=1e-14
+    )
 
 
 def test_with_an_intercept_a_row_of_zeros_has_a_margin():
