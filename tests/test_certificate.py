@@ -172,5 +172,5 @@ def test_attained_margin_counts_zero_rows_where_they_are_examples(storage):
 
 def test_no_margin_is_attained_on_rows_that_are_no_examples():
     learner = OnlineClassifier(fit_intercept=False).fit(*separable())
-    with pytest.raises(ValueError, match="no margin is attained: X has no examples, or the hypothesis is 0"):
+    with pytest.raises(ValueError, match="no margin is attained: X has only zero rows, or the hypothesis is 0"):
         learner.attained_margin(np.zeros((2, 5)), [-1, 1])
