@@ -90,10 +90,10 @@ class Features:
         kept = None if self.kept_names is None else dict(self.kept_names)
         return replace(self, index=index, kept_names=kept)
 
-    def set_hashing(self, bits: int, format: str) -> None:
-        """Remember that columns are hashed to so many bits, from data in this format; 0 bits are no hashing."""
+    def set_hashing(self, bits: int, text_format: str | None) -> None:
+        """Remember that columns are hashed to so many bits, from text in this format; 0 bits are no hashing."""
         self.bits = bits or None
-        self.hashed = {"svmlight": "ids", "vw": "names"}.get(format) if bits else None
+        self.hashed = {"svmlight": "ids", "vw": "names"}.get(text_format or "") if bits else None
 
     def widen(self, n_columns: int, names: np.ndarray | None) -> None:
         """Take over the columns of a new X, which may be more than before."""

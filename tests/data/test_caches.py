@@ -199,6 +199,7 @@ def test_other_programs_read_caches(tmp_path):
     ]
     assert json.loads(table.schema.metadata[KEY]) == {
         "version": 2,
+        "text": "svmlight",
         "bits": 0,
         "exact": True,
         "dtype": "float32",

@@ -128,6 +128,7 @@ class CacheFile:
         try:
             header = json.loads(stored)
             if header["version"] == VERSION:
+                self.text_format: str | None = header.get("text")
                 return ReadOptions(**{name: header[name] for name in ReadOptions().feature_options})
             message = f"it has version {header['version']}, and this maxcosine reads version {VERSION}"
         except (KeyError, TypeError, ValueError, RecursionError):

@@ -63,6 +63,12 @@ def stored_options(inputs: Inputs, options: ReadOptions) -> ReadOptions:
     return replace(options, format="cache", **first)
 
 
+def text_format_of(inputs: Inputs) -> str | None:
+    """Return the format of the text that the first cache was made of; None if the cache does not tell."""
+    with CacheFile(inputs.names[0]) as file:
+        return file.text_format
+
+
 def read_caches(inputs: Inputs, options: ReadOptions, start: Place) -> Iterator[ParsedBlock]:
     """Read all examples from a place on."""
     if options.keep_names and options.bits:
@@ -112,9 +118,9 @@ def write_cache(stream: Stream, path: str | os.PathLike[str], progress: Callable
     batch = next(batches, None)
     if batch is None:
         raise StreamError(f"there is no example in {', '.join(stream.inputs.names)}; is it the right file?")
-    weighted = stream.options.format != "svmlight"
+    weighted = stream.text_format != "svmlight"
     sizes = {os.path.basename(name): size_of(name) for name in stream.inputs.names}
-    header = {"version": VERSION, **stream.options.feature_options, "data": sizes}
+    header = {"version": VERSION, "text": stream.text_format, **stream.options.feature_options, "data": sizes}
     schema = schema_of(pa, batch.kind, stream.options.dtype, weighted).with_metadata({KEY: json.dumps(header)})
     if os.fspath(path).lower().endswith(".parquet"):
         open_writer = partial(pa.parquet.ParquetWriter, use_dictionary=["label"])

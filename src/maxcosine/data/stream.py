@@ -12,7 +12,7 @@ import numpy as np
 from maxcosine.core import FeatureIndex
 from maxcosine.data import text
 from maxcosine.data.batch import Names, RowBatch
-from maxcosine.data.caches import are_caches, read_caches, stored_options
+from maxcosine.data.caches import are_caches, read_caches, stored_options, text_format_of
 from maxcosine.data.inputs import START, Block, InputNames, Inputs, Place, Span
 from maxcosine.data.options import ReadOptions, StreamError
 from maxcosine.data.parsed import BadLine, BadLines, ParsedBlock, StreamLabels, SupportsWrite
@@ -93,6 +93,11 @@ class Stream:
     def n_bad(self) -> int:
         """Bad lines so far, including those before the start."""
         return self.place.bad
+
+    @property
+    def text_format(self) -> str | None:
+        """The format of the text that the examples are from, which a cache tells, too."""
+        return text_format_of(self.inputs) if self.options.format == "cache" else self.options.format
 
     def like(self, inputs: InputNames, **changes: Any) -> Stream:
         """Open other inputs that are read in the same way."""

@@ -161,7 +161,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         if not hasattr(twin, "_model"):
             raise ValueError("there is no example in the stream; is it the right file?")
         if isinstance(stream, Stream):
-            twin._model.features.set_hashing(stream.options.bits, stream.options.format)
+            twin._model.features.set_hashing(stream.options.bits, stream.text_format)
         with learning(self):
             set_model(self, twin._model)
         return self

@@ -104,7 +104,7 @@ class StreamLearner:
             features = Features.by_key(batch.kind)
         else:
             features = Features(1 << bits if bits else 0)
-            features.set_hashing(bits, stream.options.format)
+            features.set_hashing(bits, stream.text_format)
         # The first classes exist from the start, others begin with their first row.
         classes = np.sort(np.array(labels[: 1 if settings.multiclass == "joint" else 2]))
         model = Model.create(
