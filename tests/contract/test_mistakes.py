@@ -133,6 +133,8 @@ def test_commands_count_what_mistakes_counts(tmp_path, options, passes):
     shown = json.loads(run(tmp_path, "inspect", "model", "--json").stdout)
     assert (shown["mistakes"], shown["judged"]) == (wrong, judged)
     assert shown["certificate"]["mistakes"] != shown["mistakes"]
+    text = " ".join(run(tmp_path, "inspect", "model").stdout.split())
+    assert f"progressive error {wrong / judged:.3%}: {wrong:,} of {judged:,} predicted wrongly" in text
     predicted = (tmp_path / "predicted").read_text().splitlines()
     assert predicted[0] == "" not in predicted[1:]
     if passes == 1:

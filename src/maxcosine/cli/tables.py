@@ -251,6 +251,9 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
     )
     if "examples" in trained:
         rows["examples"] = f"{trained['examples']:,} in {trained['passes']} pass(es)"
+    if found["judged"]:
+        share = found["mistakes"] / found["judged"]
+        rows["progressive error"] = f"{share:.3%}: {found['mistakes']:,} of {found['judged']:,} predicted wrongly"
     _show_pairs(rows)
     typer.echo()
     for line in str(certificate).split("\n"):
