@@ -7,7 +7,7 @@
 //     gamma sum(c_j) <= w*.p <= norm(p) <= norm(v) + slack_v,
 //
 // so ell = sum(c_j) / (norm(v) + slack_v) is proven. norm(v) is summed anew from the weights. coef_v and slack_v are
-// sums of at most `updates` positive numbers. docs/explanation/rounding.md derives every bound.
+// sums of at most `roundings` positive numbers. docs/explanation/rounding.md derives every bound.
 #pragma once
 
 #include <algorithm>
@@ -103,7 +103,8 @@ template <class T>
 // What is proven of the last hypothesis. No norm below eps * radius is claimed for a point of the hull.
 template <class T>
 [[nodiscard]] Claim claim_of_last(const Heads<T>& heads, const Head& head) {
-  const double rounding = norm_rounding(head, std::size_t(head.highest + 1)) + ROUNDING * (double(head.updates) + SCALAR_ROUNDINGS);
+  const double of_sums = ROUNDING * (double(head.roundings) + SCALAR_ROUNDINGS);
+  const double rounding = norm_rounding(head, std::size_t(head.highest + 1)) + of_sums;
   const double smallest = LIMITS<T>.eps * head.radius * head.coef_v;
   return make_claim(norm_of_v(heads, head), head.coef_v, head.slack_v, rounding, smallest);
 }
@@ -135,8 +136,8 @@ template <class T>
       },
       [&](std::int64_t column) { return S * double(heads.bias[column]) + heads.total_bias[column]; });
   const double added = ROUNDING * (S * norm_of_v(heads, head) + norm) + LIMITS<double>.underflow;
-  const double rounding = norm_rounding(head, n) +
-                          ROUNDING * (2 * double(head.learnt) + double(head.updates) + SCALAR_ROUNDINGS);
+  const double of_sums = ROUNDING * (2 * double(head.learnt) + double(head.roundings) + SCALAR_ROUNDINGS);
+  const double rounding = norm_rounding(head, n) + of_sums;
   const double smallest = LIMITS<T>.eps * head.radius * head.sum_coef;
   const double of_last = S > 0 ? S * head.slack_v : 0;  // slack_v may be infinite
   return make_claim(norm, head.sum_coef, head.sum_slack + of_last + added, rounding, smallest);

@@ -40,12 +40,13 @@ struct Head {
   std::int64_t learnt;  // rows learnt since this head began, without those that were skipped
   std::int64_t mistakes;
   std::int64_t updates;
+  std::int64_t roundings;     // updates in this model and in those that it goes on from: each rounds coef_v and slack_v
   std::int64_t sum_exponent;  // the sums over time, see averaging.hpp, are in units of 2^sum_exponent:
   double sum_scale;           // of the scale since v was last moved into total,
   double sum_coef;            // of Lambda
   double sum_slack;           // how far rounding may have moved total
 };
-static_assert(sizeof(Head) == 27 * 8 && std::is_trivially_copyable_v<Head>);
+static_assert(sizeof(Head) == 28 * 8 && std::is_trivially_copyable_v<Head>);
 
 // What a weight type can carry. Examples outside are refused; v is rescaled to stay inside.
 //

@@ -197,6 +197,7 @@ void count_step(const Heads<T>& heads, std::size_t h, std::size_t n, std::int64_
   head.highest = std::max(head.highest, highest);
   if (sq_x > head.radius * head.radius) head.radius = std::sqrt(sq_x);
   head.updates += 1;
+  head.roundings += 1;
   if (must_refresh(head, LIMITS<T>)) refresh(heads, h);
   hold_coef(head);
   hold_length(heads, head);

@@ -42,6 +42,7 @@ HEAD = np.dtype(
         ("learnt", np.int64),
         ("mistakes", np.int64),
         ("updates", np.int64),
+        ("roundings", np.int64),
         ("sum_exponent", np.int64),
         ("sum_scale", np.float64),
         ("sum_coef", np.float64),

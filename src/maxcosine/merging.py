@@ -249,6 +249,8 @@ def _merge_head(heads: Heads, h: int, parts: Sequence[_Part], how: str) -> tuple
     for name in ("weighted", "radius", "w_exponent"):
         head[name] = max(row[name] for row in rows)
     head["sum_exponent"] = head["w_exponent"]
+    # Each Lambda has the roundings of its updates and, averaged, of its rounds; the merged one has some more.
+    head["roundings"] = max(row["roundings"] + 2 * row["learnt"] for row in rows) + 4 * OPERATIONS
     head["best_bound"] = max(member.part.best_bounds[member.head] for member in members)
     head["seen"] = sum(part.model.n_seen for part in parts)
     head["since"] = head["seen"] - sum(row["seen"] - max(row["since"], 0) for row in rows)
@@ -298,14 +300,9 @@ def _merged_point(
     if chosen.norm <= min(chosen.slack, max(eps, SMALLEST_NORM) * norms.min()):
         raise NotSeparable(chosen.longest)
     smallest = eps * head["radius"]  # no norm below this one is claimed
-    reduced = 1.0 - _coef_rounding(head)
+    reduced = 1.0 - ROUNDING * head["roundings"]
     certified_bound, mean_bound = (reduced * ell(1.0, max(one.longest, smallest)) for one in (certified, mean))
     return chosen, (certified_bound, mean_bound)
-
-
-def _coef_rounding(head: np.void) -> float:
-    """A bound on the relative error of Lambda of every hypothesis that was merged, and of the merged one."""
-    return float(ROUNDING * (2.0 * head["learnt"] + head["updates"] + 4 * OPERATIONS))
 
 
 def _products(subscripts: str, *arrays: np.ndarray) -> Any:
@@ -323,7 +320,7 @@ def _start_from(heads: Heads, h: int, mean: _Mean) -> None:
         length = min(max(length, SHORTEST_W), LONGEST_W)
     # v is the mean divided by its norm, and rounded to the type of the weights; so norm(v) is 1 up to rounding.
     head["scale"] = length
-    head["coef_v"] = (1.0 - _coef_rounding(head)) / mean.norm
+    head["coef_v"] = 1.0 / mean.norm
     head["slack_v"] = mean.slack / mean.norm * (1.0 + ROUNDING * OPERATIONS) + limits.eps + limits.underflow
     head["sq_v"] = head["peak_sq_v"] = 1.0
     head["start_sq_w"] = length * length if rule.scale_free else 0.0
@@ -341,7 +338,7 @@ def _set_average(heads: Heads, h: int, mean: _Mean) -> None:
     factor = head["learnt"] * mean.length(head["sum_exponent"]) / mean.norm
     for column, weights in zip(range(head["first"], head["stop"]), mean.columns, strict=True):
         arrays.total[:, column], arrays.total_bias[column] = weights[:-1] * factor, weights[-1] * factor
-    head["sum_coef"] = factor * (1.0 - _coef_rounding(head))
+    head["sum_coef"] = factor
     head["sum_slack"] = (
         factor * (mean.slack + ROUNDING * OPERATIONS * mean.norm) + LIMITS[np.dtype(np.float64)].underflow
     )
@@ -423,3 +420,4 @@ def _add_average(heads: Heads, h: int, start: _Member) -> None:
     slack = other * start.slack * start.coef_sum + ROUNDING * OPERATIONS * written
     head["sum_slack"] = own * head["sum_slack"] + slack + LIMITS[np.dtype(np.float64)].underflow
     head["sum_exponent"] = unit
+    head["roundings"] += OPERATIONS

@@ -21,7 +21,7 @@ from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
 
 # Scalars of the heads that format 1 lacks, and those that only format 1 has.
-NEW_IN_2, GONE_IN_2 = ("w_exponent", "sum_exponent"), ("claim_v", "sum_norm")
+NEW_IN_2, GONE_IN_2 = ("w_exponent", "sum_exponent", "roundings"), ("claim_v", "sum_norm")
 
 HASHED = ("ids", "names")
 FEATURE_KINDS = ("columns", "sparse columns", "ids", "names")
@@ -99,6 +99,7 @@ def _table(file: TensorFile, format_number: int, n_heads: int) -> np.ndarray:
         for field in GONE_IN_2:
             file.take(f"head.{field}", np.float64, (n_heads,))
         table["best_bound"] = 0.0
+        table["roundings"] = table["updates"]
     table["logged"] = np.where(table["logged"] > 0, LOG_OVERFLOWED, table["logged"])
     return table
 
