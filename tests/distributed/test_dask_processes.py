@@ -113,6 +113,7 @@ def test_no_worker_left_is_an_error(client, new_worker, tmp_path):
     killer.join()
 
 
-def test_no_client_is_an_error():
+def test_no_client_is_an_error(tmp_path):
+    (tmp_path / "rows.svm").write_text("a 1:1\nb 2:1\n")
     with pytest.raises(ValueError, match="there is no Dask client"):
-        fit([__file__], LEARNER)
+        fit([tmp_path / "rows.svm"], LEARNER)

@@ -193,4 +193,6 @@ def test_long_noise_does_not_wear_the_weights_down_to_nothing(rule):
     learner = OnlineClassifier(rule, fit_intercept=False).fit(X, y)
     assert learner.coef_.any()
     assert learner.score(X, y) > 0.5
-    assert 0.0 < learner.certificate_.bound <= learner.certificate_.best_bound < np.inf
+    # In the end rounding leaves nothing to claim of w; what was proven before stays proven.
+    assert 0.0 <= learner.certificate_.bound <= learner.certificate_.best_bound < np.inf
+    assert learner.certificate_.best_bound > 0.0
