@@ -63,7 +63,9 @@ def train(
     predictions: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the label predicted for each example before it was learnt (in the first pass)."
+            metavar="FILE",
+            help="Write the label predicted for each example before it was learnt (in the first pass); an empty line "
+            "for the first one, when no class is known.",
         ),
     ] = None,
     init: Annotated[
