@@ -58,6 +58,7 @@ def test_text_in_another_format_is_refused_by_its_name(tmp_path, name, text, for
 @pytest.mark.parametrize(
     ("name", "content", "format"),
     [("a.csv.gz", gzip.compress(CSV.encode()), "CSV"), ("a.bz2", bz2.compress(svm(9).encode()), "bzip2")],
+    ids=["gzip", "bzip2"],  # the bytes of gzip tell the time
 )
 def test_compressed_files_are_recognised_too(tmp_path, name, content, format):
     (tmp_path / name).write_bytes(content)
