@@ -86,7 +86,8 @@ def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[
     bounds = np.array([_merge_head(merged.heads, h, parts, how) for h in range(len(merged.heads.table))])
     certified, mean = (column if len(bounds) > 1 else column[0].item() for column in bounds.T)
     merged.merge = Merge(how, len(models), certified, mean)
-    _merge_scalars(merged, models)
+    for model in models:
+        add_scalars(merged.heads.arrays.scalars, model.heads.arrays.scalars)
     if first.features.sparse:
         merged.sparsify()
     return merged
@@ -344,15 +345,8 @@ def _set_average(heads: Heads, h: int, mean: _Mean) -> None:
     )
 
 
-def _merge_scalars(merged: Model, models: Sequence[Model]) -> None:
-    """Add up the counts of the models; the mean weight is that of all their rows."""
-    scalars = merged.heads.arrays.scalars
-    for model in models:
-        add_scalars(scalars, model.heads.arrays.scalars)
-
-
 def add_scalars(scalars: np.ndarray, other: np.ndarray) -> None:
-    """Add the counts of another model to those of this one."""
+    """Add the counts of another model to those of this one; the mean weight is then that of the rows of both."""
     n, more = int(scalars["weighed_rows"][0]), int(other["weighed_rows"][0])
     if more:
         scalars["mean_weight"] += (other["mean_weight"] - scalars["mean_weight"]) * (more / (n + more))
