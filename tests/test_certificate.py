@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from maxcosine import RULES, OnlineClassifier
+from maxcosine import RULES, OnlineClassifier, merge, rule
 from maxcosine.certificate_text import rounded_down, rounded_up
 from tests.reference import run
 
@@ -129,8 +129,8 @@ def test_repr_of_several_classes_is_a_table():
 
 
 def test_budget_is_what_the_rules_own_bound_leaves():
-    for rule in BUDGETED:
-        proven = certificate(rule)
+    for name in BUDGETED:
+        proven = certificate(name)
         margin, radius = proven.margin_ceiling / 2, 3.0
         expected = radius**2 * (1 / margin**2 - proven.own_bound**2)
         found = proven.mistake_budget(margin, radius)
@@ -146,6 +146,56 @@ def test_budget_of_a_margin_above_the_ceiling_is_nan():
         within = proven.mistake_budget(np.min(proven.margin_ceiling) / 2, 1.0)
         assert np.all(within > 0)
         assert np.shape(within) == np.shape(proven.margin_ceiling)
+
+
+HALF_STEPS = {"scale_free": True, "own_bound": RULES["mcp_exact"].own_bound}
+
+
+def half_steps(margin, sq_w, sq_x, coef_sum, state, params):
+    """CMCP's step, divided by two: ell^2 gains 2 k (1 - v) - k^2 >= 3/4 for k = 1/2 and v <= 0."""
+    if coef_sum == 0.0:
+        return 0.0, 1.0, state
+    return 1.0, (0.5 * sq_w / (coef_sum * sq_x) if margin <= 0.0 else 0.0), state
+
+
+@pytest.mark.parametrize("gain", [0.75, 0.5, 1 / 3])
+def test_budget_grows_as_the_gain_falls(gain):
+    X, y = separable()
+    proven = [
+        OnlineClassifier(rule(half_steps, gain=one, **HALF_STEPS), fit_intercept=False).fit(X, y).certificate_
+        for one in (None, gain)
+    ]
+    assert [one.gain for one in proven] == [1.0, gain]  # 1 unless given, as the own bound of a rule promises
+    margin = proven[0].margin_ceiling / 2
+    exact = (1 / Fraction(margin) ** 2 - Fraction(proven[1].own_bound) ** 2) * 9 / Fraction(gain)
+    assert exact <= Fraction(proven[1].mistake_budget(margin, 3.0)) <= exact * (1 + Fraction(1, 10**12))
+    assert proven[1].mistake_budget(margin, 3.0) == pytest.approx(proven[0].mistake_budget(margin, 3.0) / gain)
+
+
+def test_gain_is_that_of_the_rule_unless_steps_were_weighted():
+    X, y = separable()
+    for name, one in RULES.items():
+        learner = OnlineClassifier(name).fit(X, y)
+        assert learner.certificate_.gain == one.gain
+        assert learner.partial_fit(X[:1], y[:1], sample_weight=[3.0]).certificate_.gain is None
+
+
+def test_error_names_the_rules_that_have_a_budget():
+    for name in {*RULES} - {*BUDGETED}:
+        with pytest.raises(ValueError, match=rf"rule '{name}' has no mistake budget.*: {', '.join(BUDGETED)}$"):
+            certificate(name).mistake_budget(1.0, 1.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_repr_says_how_many_mistakes_the_rule_can_make(n_classes):
+    line = "mistakes on examples of norm <= R that a separator of margin g separates: at most {}(R / g)^2, in real"
+    for name, one in RULES.items():
+        assert (line.format("") in repr(certificate(name, n_classes))) == (one.gain is not None)
+    half = rule(half_steps, gain=0.75, **HALF_STEPS)
+    assert line.format("1.34 ") in repr(certificate(half, n_classes))
+    X, y = separable()
+    merged = merge([OnlineClassifier().fit(X[part], y[part]) for part in (slice(40), slice(40, 80))])
+    assert "at most" not in repr(merged.certificate_)
 
 
 # The margin attained

@@ -3,6 +3,7 @@
 import math
 import re
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from maxcosine import OnlineClassifier, merge
-from maxcosine.certificate_text import rounded_down, rounded_up
+from maxcosine.certificate_text import mistake_bound, rounded_down, rounded_up
 
 DIGITS = st.integers(1, 17)
 NUMBERS = st.floats(allow_nan=False)
@@ -57,6 +58,14 @@ def test_usual_numbers_are_written_without_an_exponent():
     assert (rounded_up(0.0, 3), rounded_down(-0.0, 3)) == ("0", "0")
     assert (rounded_up(math.inf, 3), rounded_down(-math.inf, 3), rounded_up(math.nan, 3)) == ("inf", "-inf", "nan")
     assert rounded_up(1.7976931348623157e308, 3) == "1.8e+308"
+
+
+@given(st.floats(1e-300, 1.0))
+@example(1 / 3)
+@example(math.nextafter(0.5, 0.0))
+def test_printed_mistake_bound_is_not_below_the_proven_one(gain):
+    printed = Fraction(mistake_bound(gain, "!").removesuffix("!").strip() or 1)
+    assert 1 / Fraction(gain) <= printed <= 1.011 / Fraction(gain)
 
 
 def certificates(n_classes, average=False):

@@ -15,6 +15,7 @@ import numpy as np
 
 from maxcosine.certificate_text import describe
 from maxcosine.heads import LIMITS, Heads, Proven, quotient
+from maxcosine.rules import RULES
 
 # More than the rounding of the few operations of a formula, relative to its result.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -107,6 +108,9 @@ class Certificate(_Comparable):
         Whether steps were multiplied by weights. There is no mistake budget then.
     own_bound : float, array or None
         The ell of the rule's own mistake budget, or None if the rule has none.
+    gain : float or None
+        From its start on, the rule makes at most (1 / gain) (R / gamma)^2 mistakes on examples of norm at most R that a
+        separator of margin gamma separates. None if no such bound is proven, or if steps were weighted.
     classes : array or None
         The classes that the entries of arrays belong to, for one-vs-rest.
     merge : Merge or None
@@ -144,6 +148,7 @@ class Certificate(_Comparable):
     joint: bool = False
     weighted: bool = False
     own_bound: Number | None = None
+    gain: float | None = None
     classes: Any = None
     merge: Merge | None = None
     before_averaging: Certificate | None = None
@@ -174,7 +179,7 @@ class Certificate(_Comparable):
     def mistake_budget(self, margin: float, radius: float) -> Number:
         """Bound the number of mistakes to come, if a separator of this margin exists.
 
-        The budget is radius^2 (1 / margin^2 - ell^2), with the rule's own ell.
+        The budget is radius^2 (1 / margin^2 - ell^2) / gain, with the rule's own ell.
 
         Parameters
         ----------
@@ -195,17 +200,18 @@ class Certificate(_Comparable):
                 "the mistake budget assumes steps of the length that the rule chose, but sample_weight or "
                 "class_weight changed them; the bound and the ceiling still hold"
             )
-        if self.own_bound is None:
+        if self.own_bound is None or self.gain is None:
+            having = ", ".join(name for name, rule in RULES.items() if rule.own_bound)
             raise ValueError(
-                f"rule {self.rule!r} has no mistake budget of this form; the rules that have one: "
-                "cmcp, mcp, mcp_exact, romma, aggressive_romma and naromma"
+                f"rule {self.rule!r} has no mistake budget: it does not declare the bound that a mistake raises, "
+                f"its own_bound; built-in rules that do: {having}"
             )
         for name, value in (("margin", margin), ("radius", radius)):
             if not 0.0 < value < np.inf:
                 raise ValueError(f"{name}={value} must be a positive number")
         # Rounded up: each square and quotient is exact to within one unit in the last place.
         own = np.square(np.asarray(self.own_bound, float)) * (1.0 - ROUNDING)
-        budget = radius**2 * (1.0 / margin**2 * (1.0 + ROUNDING) - own) * (1.0 + ROUNDING)
+        budget = radius**2 * (1.0 / margin**2 * (1.0 + ROUNDING) - own) / self.gain * (1.0 + ROUNDING)
         budget = np.where(margin > self.margin_ceiling, np.nan, np.maximum(budget, 0.0))
         return float(budget) if budget.ndim == 0 else budget
 
@@ -251,6 +257,7 @@ def _certificate(
         weighted=weighted,
         classes=None if one else classes,
         own_bound=given(_own_bounds(heads)) if rule.own_bound and not weighted else None,
+        gain=None if weighted else rule.gain,
         merge=merge,
         before_averaging=last,
     )

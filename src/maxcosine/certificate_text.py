@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 DIGITS = 6
 """Significant digits of the numbers in a text."""
 TABLE_DIGITS = 5
+FACTOR_DIGITS = 3
 
 
 def rounded_up(value: float, digits: int) -> str:
@@ -75,6 +77,34 @@ def _decimal_text(value: float, digits: int, rounding: str) -> str:
     return f"{rounded:f}" if -5 <= rounded.adjusted() < digits else f"{rounded:e}"
 
 
+def mistake_bound(gain: float | None, ratio: str = "(R/γ)²") -> str:
+    """Write the number of mistakes that is proven for a rule of this gain.
+
+    Parameters
+    ----------
+    gain : float or None
+        The `gain` of a rule.
+    ratio : str
+        How to write the square of the largest norm divided by the margin.
+
+    Returns
+    -------
+    str
+        The ratio times 1 / gain, which is rounded up.
+
+    Examples
+    --------
+    >>> mistake_bound(1.0), mistake_bound(0.5), mistake_bound(0.75, "(R / g)^2"), mistake_bound(None)
+    ('(R/γ)²', '2 (R/γ)²', '1.34 (R / g)^2', 'none proven')
+    """
+    if gain is None:
+        return "none proven"
+    factor = 1.0 / gain
+    if Fraction(factor) * Fraction(gain) < 1:
+        factor = math.nextafter(factor, math.inf)
+    return ratio if gain == 1 else f"{rounded_up(factor, FACTOR_DIGITS)} {ratio}"
+
+
 def describe(c: Certificate) -> str:
     """Describe a certificate in lines of text."""
     kinds = f"{'averaged ' if c.averaged else ''}{'joint ' if c.joint else ''}"
@@ -98,6 +128,7 @@ def _text(c: Certificate, title: str) -> list[str]:
         f"  proven: {_statement(c)}",
         f"  its cosine to a separator of margin g is at least {bound} g - {rounded_up(c.rounding, 1)}",
         f"  space: {c.space}, through the origin",
+        *_mistakes(c),
         f"  Lambda {coef_sum}, norm {rounded_up(c.norm, DIGITS)}, bound {bound}, best bound {best}",
         f"  seen {c.seen:,}{_since(c)}, mistakes {c.mistakes:,}, updates {c.updates:,}",
     ]
@@ -110,6 +141,14 @@ def _statement(c: Certificate) -> str:
     if c.joint:
         return f"no weights tell the classes of {examples} apart with a margin above {ceiling}"
     return f"no separator of {examples} has a margin above {ceiling}"
+
+
+def _mistakes(c: Certificate) -> list[str]:
+    """The line about the mistakes of the rule; a merged hypothesis did not begin at the rule's start."""
+    if c.gain is None or c.merge is not None:
+        return []
+    most, which = mistake_bound(c.gain, "(R / g)^2"), "examples of norm <= R that a separator of margin g separates"
+    return [f"  mistakes on {which}: at most {most}, in real arithmetic"]
 
 
 def _since(c: Certificate) -> str:
@@ -131,6 +170,7 @@ def _table(c: Certificate, title: str) -> list[str]:
         "has a margin above its ceiling",
         f"  space: {c.space}, through the origin; "
         f"the cosine to a separator of margin g is at least bound * g - {rounded_up(np.max(c.rounding), 1)}",
+        *_mistakes(c),
         f"{'class':>16}{'ceiling':>12}{'bound':>12}{'best bound':>12}{'Lambda':>12}{'norm':>12}"
         f"{'mistakes':>12}{'updates':>12}{counted if late else '':>14}".rstrip(),
     ]

@@ -76,6 +76,7 @@ class ModelChecks:
             return self
         self.note("asking", None if bits(end.learner) == bits(silent.learner) else "asking changed the model")
         self.check_budgets(end)
+        self.check_mistake_bound(end)
         if not self.case.plan.merges and len(end.history.events) <= MOST_REPLAYED:
             RowByRow(self, end).check()
         return self
@@ -150,6 +151,19 @@ class ModelChecks:
                     budget = at(certificate.mistake_budget(nearest.margin, radius), then)
                     where = f" (head of {label}, {at(certificate.seen, then)} rows seen, margin {nearest.margin!r})"
                     self.note("budget", claims.budget_fault(budget, mistakes), where)
+
+    def check_mistake_bound(self, end: Node) -> None:
+        """Count all mistakes, against the bound that is proven of the rule from its start on."""
+        final = end.learner.certificate_
+        if final.gain is None or self.case.plan.merges:
+            return
+        for h, label in enumerate(heads_of(end.learner)):
+            examples = self.geometry.seen(end.history, label)
+            nearest = self.nearest(examples)
+            if nearest is not None and nearest.separable:
+                most = self.geometry.sq_radius(examples) / nearest.sq_margin / Fraction(final.gain)
+                fault = claims.budget_fault(float_above(most), at(final.mistakes, h))
+                self.note("mistake bound", fault, f" (head of {label}, from the start on)")
 
 
 @dataclass

@@ -77,6 +77,13 @@ def test_more_mistakes_than_the_budget_are_found(monkeypatch):
     assert "budget" in false_checks()
 
 
+def test_more_mistakes_than_the_rule_can_make_are_found(monkeypatch):
+    honest = OnlineClassifier.certificate_.fget
+    too_few = property(lambda self: replace(honest(self), gain=1e9))
+    monkeypatch.setattr(OnlineClassifier, "certificate_", too_few)
+    assert "mistake bound" in false_checks(rule="perceptron")
+
+
 def test_a_wrong_count_of_mistakes_is_found(monkeypatch):
     honest = OnlineClassifier.certificate_.fget
     one_more = property(lambda self: replace(honest(self), mistakes=honest(self).mistakes + 1))

@@ -105,7 +105,8 @@ def test_table_of_the_report(folder):
     for row, rule in zip(rows, found["rules"], strict=True):
         errors = [f"{100 * rule[f'{kind}_error']:.3f} %" for kind in ("progressive", "test")]
         bound, ceiling = rounded_down(max(rule["bounds"]), 4), rounded_up(min(rule["margin_ceilings"]), 4)
-        assert row[1:6] == [*errors, f"{rule['updates']:,}", bound, ceiling]
+        proven = "none proven" if rule["rule"] == "pa1" else "(R/γ)²"
+        assert row[1:7] == [*errors, f"{rule['updates']:,}", bound, ceiling, proven]
 
 
 @pytest.mark.parametrize("split", [[], ["--split", 0.2]])

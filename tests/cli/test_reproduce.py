@@ -65,6 +65,18 @@ def test_table_holds_the_means_of_the_results(finished):
     assert "The paper's claim, that MCP makes fewer test mistakes than PA and A-ROMMA" in ran.stdout
 
 
+def test_table_has_the_mistake_bounds_whether_rules_are_columns_or_rows(finished, tmp_path):
+    folder, ran = finished
+    assert re.search(r"^ +mistake bound +\(R/γ\)² +\(R/γ\)² +\(R/γ\)² *$", ran.stdout, re.MULTILINE)
+    many = run(tmp_path, "digits", "--permutations", 1, "--rules", "mcp,pa1,alma,cmcp", "--average")
+    assert "Mistake bound (R/γ)²: MCP, CMCP; none proven: PA-I, ALMA" in " ".join(many.stdout.split())
+    results = Results.load(folder / "maxcosine-digits.json")
+    del results.protocol["gains"]
+    results.save(tmp_path / "old.json")
+    old = run(tmp_path, "digits", "--permutations", 2, "--resume", "--json", "old.json")
+    assert (old.returncode, "mistake bound" in old.stdout) == (0, False)
+
+
 def test_files_are_written_and_named_on_standard_error(finished):
     folder, ran = finished
     assert (folder / "maxcosine-digits.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

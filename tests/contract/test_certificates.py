@@ -245,7 +245,7 @@ def test_mistakes_to_come_are_within_the_budget(name):
         total = history[-1][0]
         for mistakes, budget in history:
             assert np.all(total - mistakes <= budget + 1e-6)
-        assert np.all(total <= (radius / margins) ** 2 + 1e-6)  # Theorem 10
+        assert np.all(total <= (radius / margins) ** 2 / RULES[name].gain + 1e-6)  # Theorem 10
         refuted = certificate.mistake_budget(1.01 * claims(certificate, "margin_ceiling").max(), radius)
         assert np.all(np.isnan(refuted))
 

@@ -88,6 +88,19 @@ def test_tables_hold_means_spreads_and_differences(written):
             assert better == f"{one.better} / {one.worse} of {one.pairs}"
 
 
+def test_table_of_rules_has_the_mistake_bounds_that_were_recorded(written):
+    rules = ("mcp", "avg_mcp", "pa1", "mine")
+    results = small_results(rules)
+    results.protocol["gains"] = {"mcp": 1.0, "pa1": None, "mine": 0.5}
+    text = report.page(results)
+    head, *rows = table(text, "The rules")
+    assert head[-1] == "mistake bound"
+    found = {row[0]: row[-1] for row in rows}
+    assert found == {"MCP": "(R/γ)²", "averaged MCP": "(R/γ)²", "PA-I": "none proven", "mine": "2 (R/γ)²"}
+    assert 'data-value="2.0">2 (R/γ)²' in text
+    assert table(written, "The rules")[0][-1] == "updates"  # results without gains
+
+
 def test_every_table_can_be_sorted(written, page):
     assert written.count("<thead>") == 4
     for head in re.findall("<thead>(.*?)</thead>", written):

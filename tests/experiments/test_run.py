@@ -63,12 +63,23 @@ def test_results_hold_every_count(path):
     ]
     rules = ["pa", "aggressive_romma", "mcp", "avg_pa", "avg_aggressive_romma", "avg_mcp"]
     sizes = {"permutations": 3, "buckets": 6, "bucket_size": 20, "seed": 0}
-    assert content["protocol"] == {"rules": rules, "params": {}, **sizes}
+    gains = {"pa": 1.0, "aggressive_romma": 1.0, "mcp": 1.0}
+    assert content["protocol"] == {"rules": rules, "params": {}, "gains": gains, **sizes}
     assert content["command"] == "maxcosine reproduce small"
     assert {"maxcosine", "numpy", "scipy", "python"} <= set(content["versions"])
     assert path.read_text().count('\n{"rule": ') == len(content["runs"])  # a line for each run
     assert Results.load(path) == results
     assert os.listdir(path.parent) == ["results.json"]
+
+
+def test_run_from_before_gains_were_recorded_is_resumed(path, partial, whole):
+    assert "gains" not in partial.read_text()
+    run(small_dataset(), protocol(), path, resume=True)
+    content = json.loads(path.read_text())
+    del content["protocol"]["gains"]
+    path.write_text(json.dumps(content))
+    assert run(small_dataset(), protocol(), path, resume=True).gains is None
+    assert whole.gains == {"pa": 1.0, "aggressive_romma": 1.0, "mcp": 1.0}
 
 
 def test_resumed_run_equals_an_uninterrupted_one(path, partial, whole):

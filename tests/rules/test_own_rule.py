@@ -70,6 +70,23 @@ def faulty(margin, sq_w, sq_x, coef_sum, state, params):
     return keep, add, (state[0] + 1.0,)
 
 
+# What is known of it
+
+
+@pytest.mark.parametrize("gain", [0, -0.5, 1.0000001, math.nan, math.inf, "1", 1j])
+def test_gain_outside_of_its_range_is_refused(gain):
+    with pytest.raises(ValueError, match=r"of rule 'hinge' must be above 0 and at most 1; give the m of its proven"):
+        rule(hinge.function, gain=gain)
+
+
+def test_own_bound_means_a_gain_of_1_unless_another_is_given():
+    bound = own_mcp.own_bound
+    assert own_mcp.gain == 1.0
+    assert hinge.gain is None
+    assert rule(own_mcp.function, own_bound=bound, gain=0.25).with_params({}).gain == 0.25
+    assert rule(hinge.function, params=hinge.params, gain=0.5).with_params({"target": 1.0}).gain == 0.5
+
+
 # What it learns
 
 

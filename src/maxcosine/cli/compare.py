@@ -114,7 +114,7 @@ def compare(
 
 def _show(found: dict[str, Any]) -> None:
     """Print a table of the rules, the best one first."""
-    from maxcosine.certificate_text import rounded_up
+    from maxcosine.certificate_text import mistake_bound, rounded_up
     from maxcosine.cli.display import console
     from maxcosine.cli.tables import new_table, plain, report_bad_lines
     from maxcosine.experiments.comparison_report import chance
@@ -123,13 +123,14 @@ def _show(found: dict[str, Any]) -> None:
     tested = f", tested on {found['test_examples']:,}" if found["test_examples"] else ""
     bad = f", {found['bad_lines']:,} bad lines skipped" if found["bad_lines"] else ""
     errors = ["progressive error", *(["test error"] if tested else [])]
-    columns = ["rule", *errors, "updates", "margin ceiling", "seconds"]
+    columns = ["rule", *errors, "updates", "margin ceiling", "mistake bound", "seconds"]
     table = new_table(f"{found['examples']:,} examples{tested}{bad}", columns)
     for row in found["rules"]:
         ceilings = [one for one in row["margin_ceilings"] if one is not None]
         cells = [f"{row['progressive_error']:.3%}"]
         cells += [f"{row['test_error']:.3%}"] if tested else []
-        cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-", f"{row['seconds']:.3f}"]
+        cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-"]
+        cells += [mistake_bound(row["gain"]), f"{row['seconds']:.3f}"]
         table.add_row(plain(("averaged " if row["average"] else "") + title_of(row["rule"])), *cells)
     console().print(table)
     console().print(chance(found), markup=False, highlight=False)

@@ -62,7 +62,7 @@ def certificate_values(certificate: Any) -> dict[str, Any]:
     """Return the numbers of a certificate, for JSON."""
     from maxcosine.training import json_value
 
-    names = ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates")
+    names = ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates", "gain")
     return {name: json_value(getattr(certificate, name)) for name in names}
 
 

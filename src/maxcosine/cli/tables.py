@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from maxcosine.certificate_text import rounded_up
+from maxcosine.certificate_text import mistake_bound, rounded_up
 from maxcosine.cli.display import console
 from maxcosine.cli.terminal import tell, visible
 
@@ -169,6 +169,7 @@ def _mistakes_table(results: Results) -> Table:
             cells = [cell(f"{value:.0f}", is_best)[:end] for value, is_best in zip(grid[k], best[k], strict=True)]
             short = title_of(rule).replace("averaged", "avg")
             table.add_row(plain(short), *cells, f"{grid[k].mean():.1f}", f"{ranks[rule]:.1f}")
+        table.caption, table.caption_justify = plain(_mistake_bounds(results)), "left"  # no room for a column
         return table
     table = new_table(title, ["label", *map(title_of, results.rules)])
     for j, label in enumerate(results.labels):
@@ -180,7 +181,22 @@ def _mistakes_table(results: Results) -> Table:
     table.add_row("mean", *(f"{row.mean():.1f} " for row in grid))
     table.add_row("mean rank", *(f"{ranks[rule]:.2f} " for rule in results.rules))
     table.add_row("labels won", *(f"{wins[rule]:.3g} " for rule in results.rules))
+    if results.gains is not None:
+        table.add_row("mistake bound", *(f"{mistake_bound(results.gains[rule])} " for rule in results.rules))
     return table
+
+
+def _mistake_bounds(results: Results) -> str:
+    """Return each mistake bound with the rules that have it; an averaged rule has that of the rule itself."""
+    from maxcosine.experiments.results import AVERAGED
+    from maxcosine.experiments.rule_styles import title_of
+
+    rules: dict[str, list[str]] = {}
+    for rule, gain in (results.gains or {}).items():
+        titles = rules.setdefault(mistake_bound(gain), [])
+        titles += {title_of(rule.removeprefix(AVERAGED))} - {*titles}
+    bounds = "; ".join(f"{bound}: {', '.join(titles)}" for bound, titles in sorted(rules.items()))
+    return bounds and f"Mistake bound {bounds}"
 
 
 def show_evaluation(found: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from maxcosine.certificate_text import rounded_down, rounded_up
 from maxcosine.experiments import charts, html_page
 from maxcosine.experiments.charts import ALL, FEW, Figure, Spec
 from maxcosine.experiments.environment import processor, versions
-from maxcosine.experiments.html_page import Cell, duration, table_html
+from maxcosine.experiments.html_page import MISTAKE_BOUND, Cell, duration, mistake_bound_cell, table_html
 from maxcosine.experiments.results import AVERAGED
 from maxcosine.experiments.rule_styles import title_of, titles_of
 
@@ -247,18 +247,19 @@ def _table(results: ComparedRules) -> str:
                 Cell(f"{row['updates']:,}", row["updates"]),
                 Cell("-", 0.0) if bound is None else Cell(rounded_down(bound, 4), bound),
                 Cell("-", math.inf) if ceiling is None else Cell(rounded_up(ceiling, 4), ceiling),
+                mistake_bound_cell(row["gain"]),
                 Cell(f"{row['seconds']:.3f}", row["seconds"]),
             ]
         )
     several = len(results.classes) > 2
-    columns = ("updates", "bound", "margin ceiling", "seconds")
+    columns = ("updates", "bound", "margin ceiling", "mistake bound", "seconds")
     return table_html(
         "The rules",
         "The lowest errors are bold. The bound times the margin of any separator of the examples is a proven "
         "lower bound on the cosine between that separator and the hypothesis. No hyperplane separates the "
         "examples with a margin above the ceiling. "
         + ("With several classes, these are the values of the class with the strongest proof. " * several)
-        + "Seconds are the time spent learning.",
+        + f"{MISTAKE_BOUND} Seconds are the time spent learning.",
         ["rule", *(f"{kind} error" for kind in results.kinds), *columns],
         rows,
     )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files as resources
 from string import Template
 
+from maxcosine.certificate_text import mistake_bound
 from maxcosine.experiments.charts import ALL, ALL_LABELS, Figure, renderer
 from maxcosine.experiments.rule_styles import colour_of, title_of
 
@@ -141,6 +143,13 @@ def _rule_checkboxes(rules: Sequence[str], shown: Sequence[str]) -> str:
     return f'<fieldset class="scripted-only"><legend>Curves of</legend><div>{"".join(boxes)}</div></fieldset>'
 
 
+MISTAKE_BOUND = (
+    "The mistake bound is proven for mistakes while learning, on examples of norm at most R that a hyperplane through "
+    "the origin separates with margin γ."
+)
+"""Explains the column of `mistake_bound_cell`."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell of a table: its text, and the value that it is sorted by, which may be the text."""
@@ -156,6 +165,11 @@ class Cell:
         detail = f" <small>{escape(self.detail)}</small>" if self.detail else ""
         value = escape(self.text if self.value is None else str(self.value))
         return f'<{tag}{scope}{best} data-value="{value}">{escape(self.text)}{detail}</{tag}>'
+
+
+def mistake_bound_cell(gain: float | None) -> Cell:
+    """Return a cell with the mistake bound of a rule of this gain; no bound is sorted as infinitely many mistakes."""
+    return Cell(mistake_bound(gain), math.inf if gain is None else 1.0 / gain)
 
 
 def table_html(

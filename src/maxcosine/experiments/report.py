@@ -10,7 +10,7 @@ import numpy as np
 from maxcosine import files
 from maxcosine.experiments import html_page, statistics
 from maxcosine.experiments.figures import default_rules, figures
-from maxcosine.experiments.html_page import Cell, duration, table_html
+from maxcosine.experiments.html_page import MISTAKE_BOUND, Cell, duration, mistake_bound_cell, table_html
 from maxcosine.experiments.results import Results
 from maxcosine.experiments.rule_styles import title_of, titles_of
 from maxcosine.experiments.statistics import CONFIDENCE, Difference, differences, focus
@@ -97,6 +97,7 @@ def _rules_table(results: Results) -> str:
     overall, won = statistics.overall_means(results), statistics.wins(results)
     ranks = statistics.mean_ranks(results)
     train_mistakes, updates = results.counts("train_mistakes"), results.counts("updates")
+    gains = results.gains
     rows = [
         [
             Cell(title_of(rule)),
@@ -105,13 +106,16 @@ def _rules_table(results: Results) -> str:
             _number(ranks[rule], ".2f", min(ranks.values())),
             _number(train_mistakes[rule].mean(), ",.0f"),
             _number(updates[rule].mean(), ",.0f"),
+            *([] if gains is None else [mistake_bound_cell(gains[rule])]),
         ]
         for rule in sorted(results.rules, key=overall.__getitem__)
     ]
     return table_html(
         "The rules",
-        "Means over labels and orders. The winner of a label has the lowest mean; rank 1 is best.",
-        ["rule", "test mistakes", "wins", "mean rank", "mistakes while learning", "updates"],
+        "Means over labels and orders. The winner of a label has the lowest mean; rank 1 is best."
+        + ("" if gains is None else f" {MISTAKE_BOUND}"),
+        ["rule", "test mistakes", "wins", "mean rank", "mistakes while learning", "updates"]
+        + ([] if gains is None else ["mistake bound"]),
         rows,
     )
 

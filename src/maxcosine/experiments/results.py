@@ -58,7 +58,7 @@ class Results:
     dataset: dict[str, Any]
     """name, title, train, test, features, labels (names), sha256, source."""
     protocol: dict[str, Any]
-    """rules, params (of each rule that has any), permutations, buckets, bucket_size, seed."""
+    """rules, params (of each rule that has any), gains (of all rules), permutations, buckets, bucket_size, seed."""
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     command: str = ""
@@ -71,6 +71,12 @@ class Results:
     @property
     def rules(self) -> list[str]:
         return list(self.protocol["rules"])
+
+    @property
+    def gains(self) -> dict[str, float | None] | None:
+        """The `gain` of each rule of `rules`; None if the file is from before gains were recorded."""
+        found = self.protocol.get("gains")
+        return found and {rule: found[rule.removeprefix(AVERAGED)] for rule in self.rules}
 
     @property
     def labels(self) -> list[str]:

@@ -94,6 +94,7 @@ def _new_results(experiment: Experiment, command: str, jobs: int) -> Results:
         protocol={
             "rules": [learner.name for learner in protocol.learners],
             "params": {one.rule.name: one.rule.make_params()._asdict() for one in protocol.learners if one.rule.params},
+            "gains": {one.rule.name: one.rule.gain for one in protocol.learners},
             "permutations": protocol.permutations,
             "buckets": protocol.buckets,
             "bucket_size": experiment.bucket_size,
@@ -108,8 +109,8 @@ def _new_results(experiment: Experiment, command: str, jobs: int) -> Results:
 
 def _identity(results: Results) -> dict[str, Any]:
     """Return what must be the same for finished units to be reused."""
-    version = results.versions.get("maxcosine")
-    return {"data": results.dataset["sha256"], "version": version, **results.protocol}
+    counted = {name: value for name, value in results.protocol.items() if name != "gains"}  # theorems change no count
+    return {"data": results.dataset["sha256"], "version": results.versions.get("maxcosine"), **counted}
 
 
 def _check_same(found: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:

@@ -61,6 +61,7 @@ cmcp = _builtin(
     scale_free=True,
     scale_invariant=True,
     own_bound=_recursion_bound,
+    gain=1.0,
     restart_state=_recursion_from_bound,
     reference=f"{_PAPER}, Lemma 8",
 )
@@ -71,6 +72,7 @@ mcp = _builtin(
     scale_free=True,
     scale_invariant=True,
     own_bound=_recursion_bound,
+    gain=1.0,
     restart_state=_recursion_from_bound,
     reference=f"{_PAPER}, Figure 2 and Lemma 9",
 )
@@ -80,6 +82,7 @@ mcp_exact = _builtin(
     scale_free=True,
     scale_invariant=True,
     own_bound=exact_bound,
+    gain=1.0,
     reference="This project: MCP (Bshouty and Haddad-Zaknoon) with ell = Lambda / norm(w)",
 )
 naromma = _builtin(
@@ -89,6 +92,7 @@ naromma = _builtin(
     scale_invariant=True,
     restarts=True,
     own_bound=exact_bound,
+    gain=1.0,
     reference=f"{_PAPER}, Figure 1 and Lemma 6",
 )
 
@@ -100,6 +104,7 @@ aggressive_romma = _builtin(
     scale_invariant=True,
     restarts=True,
     own_bound=exact_bound,
+    gain=1.0,
     restart_norm=_length_is_bound,
     reference=_ROMMA,
 )
@@ -109,6 +114,7 @@ romma = _builtin(
     conservative=True,
     scale_invariant=True,
     own_bound=exact_bound,
+    gain=1.0,
     restart_norm=_length_is_bound,
     reference=_ROMMA,
 )
@@ -117,7 +123,13 @@ _PA = "Crammer et al., Online passive-aggressive algorithms, JMLR 7 (2006), Figu
 # C = 1 is the default of scikit-learn and LIBOL. An example of norm 1 is still learnt in one step from w = 0.
 _C = Param.factor(1.0, "aggressiveness: the largest step of PA-I, the softness of PA-II")
 
-pa = _builtin("pa", "lambda = max(0, 1 - margin) / norm(x)^2.", scale_invariant=True, reference=_PA)
+pa = _builtin(
+    "pa",
+    "lambda = max(0, 1 - margin) / norm(x)^2.",
+    scale_invariant=True,
+    gain=1.0,  # Theorem 2 there: from w = 0 on, a mistake takes 1 / norm(x)^2 of norm(w - w* / gamma)^2
+    reference=_PA,
+)
 pa1 = _builtin("pa1", "lambda = min(C, max(0, 1 - margin) / norm(x)^2).", params={"C": _C}, reference=_PA)
 pa2 = _builtin("pa2", "lambda = max(0, 1 - margin) / (norm(x)^2 + 1 / (2 C)).", params={"C": _C}, reference=_PA)
 perceptron = _builtin(
@@ -125,6 +137,7 @@ perceptron = _builtin(
     "lambda = 1 on a mistake.",
     conservative=True,
     scale_invariant=True,
+    gain=1.0,  # Novikoff's theorem, by norm(w)^2 <= R^2 Lambda. Lambda / norm(w) may fall: there is no own_bound
     reference="Rosenblatt, The perceptron, Psychological Review 65 (1958)",
 )
 alma = _builtin(

@@ -12,6 +12,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -97,7 +98,12 @@ class Rule:
     restarts : bool
         It may return keep = 0 after its start; the engine then logs which weights it wrote.
     own_bound : callable, optional
-        ``(state, sq_w, coef_sum) -> ell``, the bound that the rule's mistake budget rests on.
+        ``(state, sq_w, coef_sum) -> ell``, the bound that the rule's mistake budget rests on: it never falls, and a
+        mistake raises its square by at least gain / norm(x)^2.
+    gain : float, optional
+        On examples of norm at most R that a separator of margin gamma separates, the rule makes at most
+        (1 / gain) (R / gamma)^2 mistakes from its start on, in real arithmetic. None if no such bound is proven;
+        with `own_bound` it is 1 unless given.
     restart_state : callable, optional
         ``(sq_w, coef_sum) -> state`` for a merged hypothesis; without it, the mean of the states.
     restart_norm : callable, optional
@@ -126,6 +132,7 @@ class Rule:
     scale_invariant: bool = False
     restarts: bool = False
     own_bound: Callable[[Any, float, float], float] | None = None
+    gain: float | None = None
     restart_state: Callable[[float, float], tuple[float, ...]] | None = None
     restart_norm: Callable[[float], float] | None = None
     check: Callable[[Any], str | None] | None = None
@@ -135,6 +142,13 @@ class Rule:
     def __post_init__(self) -> None:
         # A rule is documented, and found by pickle, as its function is.
         vars(self).update(__doc__=self.function.__doc__, __module__=self.function.__module__)
+        if self.gain is None:
+            vars(self).update(gain=1.0 if self.own_bound else None)
+        elif not (isinstance(self.gain, Real) and 0.0 < self.gain <= 1.0):
+            raise ValueError(
+                f"gain={self.gain!r} of rule {self.name!r} must be above 0 and at most 1; give the m of its proven "
+                "mistake bound (1 / m) (R / gamma)^2, or leave it out if there is none"
+            )
 
     def __call__(self, *given: Any) -> tuple[float, float, tuple[float, ...]]:
         return self.function(*given)

@@ -61,6 +61,7 @@ class Contender:
             "progressive_error": self.wrong / max(1, examples),
             "test_error": self.test_wrong / test_examples if test_examples else None,
             "updates": int(np.sum(certificate.updates)),
+            "gain": certificate.gain,
             "bounds": json_value(np.ravel(certificate.bound)),
             "margin_ceilings": json_value(np.ravel(certificate.margin_ceiling)),
             "seconds": self.seconds,
