@@ -1,0 +1,279 @@
+"""Decide inequalities: proved, false with a counterexample, or tested and said so.
+
+A claim is decided by the signs of its coefficients where they suffice, else by open cells (exactly, for rational
+claims in up to three symbols), in one variable also by outward-rounded intervals. What none of them decides is tried at
+many points. Proofs are about real arithmetic, at every point of the region at which claim and conditions are defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import sympy as sp
+
+from maxcosine.derive import intervals
+from maxcosine.derive.cells import MAX_SECONDS, Budget, OutOfBudgetError, simplest_between
+from maxcosine.derive.deciding import NotRationalError, Point, Proof, decide, interior_point
+from maxcosine.derive.regions import check_symbols, split_region
+from maxcosine.derive.regularity import is_regular
+from maxcosine.derive.sampling import find_interior_point, find_violation
+
+__all__ = [
+    "Verdict",
+    "all_of",
+    "best_constant",
+    "feasible",
+    "is_regular",
+    "prove",
+    "prove_in_one_variable",
+    "prove_positive",
+]
+
+RESOLUTION = Fraction(1, 2**20)
+"""How close to the largest constant :func:`best_constant` comes."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found out about one inequality.
+
+    Attributes
+    ----------
+    status : {"proved", "tested", "false"}
+        Tested: no violation was found, and no proof.
+    method : str
+        For proved: "signs", "cells", "intervals", or several of them.
+    points : int
+        For tested: how many points were tried.
+    counterexample : mapping of str to Fraction
+        For false: names of symbols to values, at which exact arithmetic confirms the violation.
+    """
+
+    status: Literal["proved", "tested", "false"]
+    method: str = ""
+    points: int = 0
+    counterexample: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.status == "proved"
+
+    def __str__(self) -> str:
+        if self.status == "proved":
+            return f"proved ({self.method})" if self.method else "proved"
+        if self.status == "tested":
+            return f"tested, not proved ({self.points:,} points)"
+        return "false at " + ", ".join(f"{name} = {value}" for name, value in sorted(self.counterexample.items()))
+
+
+def all_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on several claims together: the worst of them.
+
+    Parameters
+    ----------
+    verdicts : iterable of Verdict
+        One a claim.
+
+    Returns
+    -------
+    Verdict
+        The first that is false, else the tested one with the fewest points, else proved by all their methods.
+    """
+    found = list(verdicts)
+    for verdict in found:
+        if verdict.status == "false":
+            return verdict
+    if tested := [verdict for verdict in found if verdict.status == "tested"]:
+        return min(tested, key=lambda verdict: verdict.points)
+    return _proved({method for verdict in found for method in verdict.method.split(", ") if method})
+
+
+def _proved(methods: Iterable[str]) -> Verdict:
+    return Verdict("proved", ", ".join(sorted(methods)))
+
+
+def _false(point: Point) -> Verdict:
+    return Verdict("false", counterexample={s.name: value for s, value in sorted(point.items(), key=str)})
+
+
+# --- claims ----------------------------------------------------------------------------------
+
+
+def prove(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MAX_SECONDS) -> Verdict:
+    """Decide whether claim >= 0 wherever all conditions of the region hold.
+
+    Parameters
+    ----------
+    claim : Expr
+        May contain Max, Min, Abs and Piecewise. Symbols must be declared with real=True and nothing else.
+    region : sequence of relational
+        The conditions, ranges of the symbols among them.
+    seconds : float
+        How long exact decisions may take; beyond that the claim is tested.
+
+    Returns
+    -------
+    Verdict
+        False always comes with a counterexample.
+
+    Examples
+    --------
+    >>> u, c = sp.symbols("u c", real=True)
+    >>> print(prove(u**2 - 2 * u * c + 1, [u > 0, c > -1, c < 1]))
+    proved (cells)
+    >>> print(prove(1 - 2 * u * c, [u > 0, c >= 0, c < 1]))
+    false at c = 1/2, u = 2
+    """
+    claim = sp.sympify(claim)
+    check_symbols([claim, *map(sp.sympify, region)])
+    verdict = _exactly(claim, region, seconds, strict=False)
+    return _test(claim, region, strict=False) if verdict is None else verdict
+
+
+def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MAX_SECONDS) -> Verdict:
+    """Decide whether claim > 0 at every point of the region, its border included where it belongs to it.
+
+    Parameters
+    ----------
+    claim : Expr
+        As in :func:`prove`.
+    region : sequence of relational
+        As in :func:`prove`.
+    seconds : float
+        As in :func:`prove`.
+
+    Returns
+    -------
+    Verdict
+        Proved by signs, or exactly if one variable decides. Cells alone cannot exclude a zero on their borders.
+    """
+    claim = sp.sympify(claim)
+    check_symbols([claim, *map(sp.sympify, region)])
+    verdict = _exactly(claim, region, seconds, strict=True)
+    if verdict is not None:
+        return verdict
+    not_negative = _exactly(claim, region, seconds, strict=False)
+    if not_negative is not None and not_negative.status == "false":
+        return not_negative
+    return _test(claim, region, strict=True)
+
+
+def prove_in_one_variable(claim: sp.Expr, v: sp.Symbol, low: sp.Expr, high: sp.Expr) -> Verdict:
+    """Decide whether claim(v) >= 0 for all v in [low, high].
+
+    Parameters
+    ----------
+    claim : Expr
+        An expression in v alone. If it is rational it is decided exactly, else by intervals.
+    v : Symbol
+        The variable.
+    low, high : Rational, or -oo and oo
+        The ends.
+
+    Returns
+    -------
+    Verdict
+        Intervals cannot decide a claim that touches zero within the interval; it is tested.
+
+    Examples
+    --------
+    >>> v = sp.Symbol("v", real=True)
+    >>> print(prove_in_one_variable(sp.sqrt(1 - 2 * v) - 1, v, -sp.oo, 0))
+    proved (intervals)
+    """
+    claim, low, high = map(sp.sympify, (claim, low, high))
+    if others := claim.free_symbols - {v}:
+        names = ", ".join(sorted(s.name for s in others))
+        raise ValueError(f"the claim must be in {v} alone and has {names} too; use prove with their ranges")
+    region = [v >= low] * (low != -sp.oo) + [v <= high] * (high != sp.oo)
+    verdict = prove(claim, region)
+    if verdict.status == "tested" and intervals.is_nonnegative(claim, v, low, high):
+        return Verdict("proved", "intervals")
+    return verdict
+
+
+def feasible(region: Sequence[Any]) -> bool | None:
+    """Whether the conditions hold on an open set.
+
+    Parameters
+    ----------
+    region : sequence of relational
+        The conditions.
+
+    Returns
+    -------
+    bool or None
+        None if it cannot be decided.
+    """
+    check_symbols(map(sp.sympify, region))
+    budget = Budget()
+    answers: list[bool | None] = []
+    for part in split_region(region):
+        try:
+            answers.append(interior_point(part, budget) is not None)
+        except (OutOfBudgetError, NotRationalError):
+            answers.append(None)
+    if any(answers):
+        return True
+    if None in answers:
+        return True if find_interior_point(region) is not None else None
+    return False
+
+
+def best_constant(
+    claim_of_m: Callable[[sp.Expr], sp.Expr], region: Sequence[Any], *, seconds: float = MAX_SECONDS
+) -> tuple[sp.Rational | None, Verdict]:
+    """The largest m in [0, 1] for which claim_of_m(m) >= 0 is proved on the region.
+
+    Parameters
+    ----------
+    claim_of_m : callable
+        From m to a claim; a claim that holds for m must hold for all smaller ones.
+    region : sequence of relational
+        As in :func:`prove`.
+    seconds : float
+        How long all exact decisions together may take.
+
+    Returns
+    -------
+    (Rational or None, Verdict)
+        The constant m, within 2^-20 of the largest if time allowed, with its proof; None with the verdict on m = 0 if
+        that is not proved.
+    """
+    budget = Budget(seconds)
+
+    def attempt(m: Fraction) -> Verdict:
+        claim = sp.sympify(claim_of_m(sp.Rational(m.numerator, m.denominator)))
+        return prove(claim, region, seconds=budget.seconds_left())
+
+    for m in (Fraction(1), Fraction(0)):
+        verdict = attempt(m)
+        if verdict:
+            break
+    if m == 1 or not verdict:
+        return (sp.Integer(1) if verdict else None), verdict
+    low, high = Fraction(0), Fraction(1)
+    while high - low > RESOLUTION and budget.seconds_left() > 0:
+        # The simplest number first: the answer is often one, and simple numbers make quick proofs.
+        for middle in (simplest_between(low, high), (low + high) / 2):
+            if low < middle < high:
+                found = attempt(middle)
+                low, high, verdict = (middle, high, found) if found else (low, middle, verdict)
+    return sp.Rational(low.numerator, low.denominator), verdict
+
+
+# --- helpers ---------------------------------------------------------------------------------
+
+
+def _exactly(claim: sp.Expr, region: Sequence[Any], seconds: float, strict: bool) -> Verdict | None:
+    found = decide(claim, region, Budget(seconds), strict)
+    if isinstance(found, Proof):
+        return _proved(found.methods)
+    return None if found is None else _false(found)
+
+
+def _test(claim: sp.Expr, region: Sequence[Any], strict: bool) -> Verdict:
+    point, points = find_violation(claim, region, strict)
+    return Verdict("tested", points=points) if point is None else _false(point)
