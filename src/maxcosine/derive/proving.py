@@ -223,45 +223,38 @@ def feasible(region: Sequence[Any]) -> bool | None:
 
 
 def best_constant(
-    claim_of_m: Callable[[sp.Expr], sp.Expr], region: Sequence[Any], *, seconds: float = MAX_SECONDS
-) -> tuple[sp.Rational | None, Verdict]:
-    """The largest m in [0, 1] for which claim_of_m(m) >= 0 is proved on the region.
+    decide: Callable[[sp.Rational], Verdict], *, seconds: float = MAX_SECONDS
+) -> tuple[Fraction | None, Verdict]:
+    """The largest m in [0, 1] for which a claim is proved.
 
     Parameters
     ----------
-    claim_of_m : callable
-        From m to a claim; a claim that holds for m must hold for all smaller ones.
-    region : sequence of relational
-        As in :func:`prove`.
+    decide : callable
+        From m to the verdict on the claim; a claim that holds for m must hold for all smaller ones.
     seconds : float
-        How long all exact decisions together may take.
+        For how long to look for a larger one.
 
     Returns
     -------
-    (Rational or None, Verdict)
-        The constant m, within 2^-20 of the largest if time allowed, with its proof; None with the verdict on m = 0 if
-        that is not proved.
+    (Fraction or None, Verdict)
+        m, within 2^-20 of the largest if time allowed, with its proof; None with the verdict on m = 0 if that is not
+        proved.
     """
     budget = Budget(seconds)
-
-    def attempt(m: Fraction) -> Verdict:
-        claim = sp.sympify(claim_of_m(sp.Rational(m.numerator, m.denominator)))
-        return prove(claim, region, seconds=budget.seconds_left())
-
-    for m in (Fraction(1), Fraction(0)):
-        verdict = attempt(m)
-        if verdict:
-            break
-    if m == 1 or not verdict:
-        return (sp.Integer(1) if verdict else None), verdict
+    verdict = decide(sp.Integer(1))
+    if verdict:
+        return Fraction(1), verdict
+    verdict = decide(sp.Integer(0))
+    if not verdict:
+        return None, verdict
     low, high = Fraction(0), Fraction(1)
     while high - low > RESOLUTION and budget.seconds_left() > 0:
-        # The simplest number first: the answer is often one, and simple numbers make quick proofs.
-        for middle in (simplest_between(low, high), (low + high) / 2):
+        # The simplest number first: the answer is often one, and then the next number up is refuted.
+        for middle in (simplest_between(low, high), low + RESOLUTION, (low + high) / 2):
             if low < middle < high:
-                found = attempt(middle)
+                found = decide(sp.Rational(middle.numerator, middle.denominator))
                 low, high, verdict = (middle, high, found) if found else (low, middle, verdict)
-    return sp.Rational(low.numerator, low.denominator), verdict
+    return low, verdict
 
 
 # --- helpers ---------------------------------------------------------------------------------

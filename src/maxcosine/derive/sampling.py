@@ -47,15 +47,23 @@ def find_violation(
     symbols, points, values = _values(claim, region)
     looks_false = np.flatnonzero(values <= (NEAR_ZERO if strict else 0.0))
     worst = looks_false[np.argsort(values[looks_false], kind="stable")]
-    # The most negative values, and others from all over the region.
+    plainest = looks_false[np.argsort(_size(points, symbols)[looks_false], kind="stable")]
+    # Points of moderate size are easy to read; the most negative values, and others from all over, are the surest.
     spread = worst[:: max(1, len(worst) // (MAX_CANDIDATES // 2))]
-    candidates = list(dict.fromkeys([*worst[: MAX_CANDIDATES // 2].tolist(), *spread.tolist()]))[:MAX_CANDIDATES]
-    for i in candidates:
+    candidates = [*plainest[:MAX_CANDIDATES].tolist(), *worst[: MAX_CANDIDATES // 2].tolist(), *spread.tolist()]
+    for i in dict.fromkeys(candidates):
         for nearby in _rationals_near([float(points[s][i]) for s in symbols]):
             point = dict(zip(symbols, nearby, strict=True))
             if is_violation(claim, region, point, strict):
                 return point, len(values)
     return None, len(values)
+
+
+def _size(points: Mapping[sp.Symbol, Floats], symbols: Sequence[sp.Symbol]) -> Floats:
+    """How far the coordinates of points are from 1/2, in powers of two; 0 is as plain as 1/8."""
+    coordinates = np.abs([points[s] for s in symbols])
+    sizes: Floats = np.abs(np.log2(np.where(coordinates == 0.0, 0.125, coordinates)) + 1.0).sum(axis=0)
+    return sizes
 
 
 def find_interior_point(region: Sequence[Any]) -> dict[sp.Symbol, Fraction] | None:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from maxcosine import core
-from maxcosine.rules.rule import Param, Rule, bound_of, exact_bound
+from maxcosine.rules.rule import Param, Rule, exact_bound, recursion_bound, restart_recursion
 
 
 def _builtin(
@@ -25,16 +25,6 @@ def _builtin(
     step.__name__ = step.__qualname__ = name
     step.__doc__ = doc
     return Rule(name, step, MappingProxyType(params or {}), MappingProxyType(state or {}), builtin=True, **traits)
-
-
-def _recursion_bound(state: Any, sq_w: float, coef_sum: float) -> float:
-    """The paper's recursion, which the mistake bound of Theorem 10 refers to."""
-    return float(state[0])
-
-
-def _recursion_from_bound(sq_w: float, coef_sum: float) -> tuple[float, ...]:
-    """The recursion continues from what is proven of a merged hypothesis."""
-    return (bound_of(sq_w, coef_sum),)
 
 
 def _length_is_bound(bound: float) -> float:
@@ -60,9 +50,9 @@ cmcp = _builtin(
     conservative=True,
     scale_free=True,
     scale_invariant=True,
-    own_bound=_recursion_bound,
+    own_bound=recursion_bound,
     gain=1.0,
-    restart_state=_recursion_from_bound,
+    restart_state=restart_recursion,
     reference=f"{_PAPER}, Lemma 8",
 )
 mcp = _builtin(
@@ -71,9 +61,9 @@ mcp = _builtin(
     state={"bound": 0.0},
     scale_free=True,
     scale_invariant=True,
-    own_bound=_recursion_bound,
+    own_bound=recursion_bound,
     gain=1.0,
-    restart_state=_recursion_from_bound,
+    restart_state=restart_recursion,
     reference=f"{_PAPER}, Figure 2 and Lemma 9",
 )
 mcp_exact = _builtin(

@@ -300,3 +300,13 @@ def bound_of(sq_w: float, coef_sum: float) -> float:
 def exact_bound(state: Any, sq_w: float, coef_sum: float) -> float:
     """The own bound of rules whose recursion is exact: ell itself."""
     return bound_of(sq_w, coef_sum)
+
+
+def recursion_bound(state: Any, sq_w: float, coef_sum: float) -> float:
+    """The own bound of rules that keep the paper's recursion as the first number of their state (Theorem 10)."""
+    return float(state[0])
+
+
+def restart_recursion(sq_w: float, coef_sum: float) -> tuple[float, ...]:
+    """The state of such a rule for a merged hypothesis: the recursion continues from what is proven of it."""
+    return (bound_of(sq_w, coef_sum),)

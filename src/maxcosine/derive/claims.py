@@ -1,0 +1,277 @@
+"""What is claimed of a derived rule, and what is proven of that.
+
+Lengths are measured in norm(x): u = ell norm(x), c = g / norm(x), z = x norm(x). A step then raises ell^2 norm(x)^2
+from u^2 to (u + z)^2 / (1 + z^2 + 2 c z) by Lemma 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+import sympy as sp
+from sympy.core.relational import Relational
+
+from maxcosine.derive.band import Piece, pieces_of
+from maxcosine.derive.lemma3 import NUMERIC, Case, branches, recognise, region
+from maxcosine.derive.numeric_points import steps_at_points
+from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_positive
+from maxcosine.derive.symbols import c, g, norm_w, reduced, u
+
+if TYPE_CHECKING:
+    from maxcosine.derive.derivation import Derivation
+
+IDENTITY = Verdict("proved", "identity")
+NEVER = Verdict("false")
+"""No step is ever taken on a mistake."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about a rule, and what was found out about it.
+
+    Parameters
+    ----------
+    name : str
+        What the statement is called in code.
+    statement : str
+        The statement in words.
+    verdict : Verdict
+        Whether it is proved, tested or false.
+    m : Fraction or None
+        For the gain of mistakes: the largest constant of which the statement is proved.
+    """
+
+    name: str
+    statement: str
+    verdict: Verdict
+    m: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class MistakeBound:
+    """The mistake bound that follows from the claims, or the claim that failed.
+
+    Parameters
+    ----------
+    m : Fraction or None
+        There are at most (1/m) (R / gamma)^2 mistakes on examples that are separable with margin gamma.
+    failed : Claim or None
+        The first claim that is not proved.
+    """
+
+    m: Fraction | None
+    failed: Claim | None = None
+
+    def __str__(self) -> str:
+        if self.m is None:
+            assert self.failed is not None
+            return f"no mistake bound: not proved that {self.failed.statement}"
+        return f"mistakes <= {'' if self.m == 1 else f'{1 / self.m} '}(R / gamma)^2"
+
+
+def mistake_bound(claims: Sequence[Claim]) -> MistakeBound:
+    """Return the mistake bound that the claims prove together."""
+    needed = [one for one in claims if one.name in ("forward", "moves", "sound", "rises", "gain")]
+    failed = [one for one in needed if not one.verdict or (one.name == "gain" and not one.m)]
+    return MistakeBound(None, failed[0]) if failed else MistakeBound(needed[-1].m)
+
+
+def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
+    """Find out what is true of a rule."""
+    prover = _prover(derivation)
+    m, gain = prover.gain()
+    return (
+        Claim("forward", "the step is never negative", prover.forward()),
+        Claim("moves", "every mistake moves", prover.moves()),
+        Claim("sound", "the bound never exceeds that of Lemma 1", prover.sound()),
+        Claim("rises", "ell never falls", prover.rises()),
+        Claim("gain", f"a mistake raises ell^2 by at least {m or 'some m > 0'} / norm(x)^2", gain, m),
+        Claim("conservative", "it moves on mistakes only", prover.conservative()),
+        Claim("scale_free", "the length of w means nothing", prover.scale_free()),
+        Claim("scale_invariant", "the unit of length means nothing", IDENTITY),  # `derive` has checked the units
+    )
+
+
+def _prover(derivation: Derivation) -> _ClosedForm:
+    if any(case.step is NUMERIC for case in derivation.cases):
+        return _Numeric(derivation)
+    pieces = pieces_of(derivation)
+    return _ClosedForm(derivation) if pieces is None else _Curve(derivation, pieces)
+
+
+class _ClosedForm:
+    """Claims about a rule whose steps are expressions."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        self.derivation = derivation
+        self.moving = [case for case in derivation.cases if case.step != 0]
+
+    def _region(self, case: Case, *more: Relational) -> tuple[Relational, ...]:
+        return region((*self.derivation.when, *case.conditions, *more), case.step, self.derivation.next_sq(case))
+
+    def forward(self) -> Verdict:
+        """The step is never negative: Lemma 1 needs it."""
+        finite = [case for case in self.moving if case.step != sp.oo]
+        return all_of(prove(reduced(case.step), self._region(case)) for case in finite)
+
+    def moves(self) -> Verdict:
+        """Every mistake moves, also where a condition or the step is just 0."""
+        return all_of([self._may_move(), *self._steps_are_positive()])
+
+    def _may_move(self) -> Verdict:
+        """Mistakes satisfy `when`."""
+        verdicts = []
+        for condition in self.derivation.when:
+            decide = prove_positive if isinstance(condition, sp.StrictLessThan | sp.StrictGreaterThan) else prove
+            verdicts.append(decide(reduced(condition.gts - condition.lts), region((g <= 0,), condition)))
+        return all_of(verdicts)
+
+    def _steps_are_positive(self) -> Iterable[Verdict]:
+        mistakes = (*self.derivation.when, g <= 0)
+        if self.derivation.bound is None:
+            for case in self.derivation.cases:
+                where = (*mistakes, *case.conditions)
+                if feasible(region(where, case.step)) is not False:
+                    yield prove_positive(reduced(case.step), region(where, case.step))
+            return
+        for conditions, branch in branches(self.derivation.bound):
+            phi = recognise(branch)
+            assert phi is not None  # else the step would be found numerically
+            # By Lemma 3, the bound rises at x = 0 where e > 0.
+            yield prove_positive(reduced(phi.e), region((*mistakes, *conditions), phi.e))
+
+    def sound(self) -> Verdict:
+        """The bound that the rule accounts for is at most that of Lemma 1, at the step that is taken."""
+        if not self.derivation.recursive:
+            return IDENTITY  # Lambda / norm(w) is Lemma 1 with equality
+        return all_of(prove(self._excess(case), self._region(case)) for case in self.moving)
+
+    def _excess(self, case: Case) -> sp.Expr:
+        """Lemma 1's bound minus the rule's, both squared, times the radicand of Lemma 1, which is positive."""
+        claimed = reduced(self.derivation.next_sq(case))
+        if case.step == sp.oo:
+            return 1 - claimed
+        z = reduced(case.step)
+        return (u + z) ** 2 - claimed * (1 + z**2 + 2 * c * z)
+
+    def rises(self) -> Verdict:
+        """The bound never falls."""
+        return all_of(prove(self._gain_above(case, 0), self._region(case)) for case in self.moving)
+
+    def gain(self) -> tuple[Fraction | None, Verdict]:
+        """The largest m such that every mistake raises the squared bound by m / norm(x)^2.
+
+        A case that mistakes only border on is left out: what a step gains is continuous there.
+        """
+        regions = [(case, self._region(case, g <= 0)) for case in self.moving]
+        return _smallest(
+            best_constant(partial(self._prove_gain, case, where))
+            for case, where in regions
+            if feasible(where) is not False
+        )
+
+    def _prove_gain(self, case: Case, where: tuple[Relational, ...], m: sp.Rational) -> Verdict:
+        return prove(self._gain_above(case, m), where)
+
+    def _gain_above(self, case: Case, m: Any) -> sp.Expr:
+        """u'^2 - u^2 - m, times the radicand of Lemma 1 where the bound is that of Lemma 1."""
+        if case.step == sp.oo or self.derivation.recursive:
+            return reduced(self.derivation.next_sq(case)) - u**2 - m
+        z = reduced(case.step)
+        return (u + z) ** 2 - (u**2 + m) * (1 + z**2 + 2 * c * z)
+
+    def conservative(self) -> Verdict:
+        """The rule moves on mistakes only."""
+        return all_of(prove(-c, self._region(case)) for case in self.moving)
+
+    def scale_free(self) -> Verdict:
+        """The rule does not depend on norm(w)."""
+        if not any(one.has(norm_w) for one in self.derivation.expressions):
+            return IDENTITY
+        return Verdict("false", counterexample=self._lengths_that_matter())
+
+    def _lengths_that_matter(self) -> dict[str, Fraction]:
+        """A point, and a length of w, at which a w of twice that length would move differently."""
+        for case in self.moving:
+            step = reduced(case.step)
+            verdict = prove(step.subs(norm_w, 2 * norm_w) - step, self._region(case))
+            if verdict.status == "false":
+                return dict(verdict.counterexample)
+        return {}
+
+
+def _smallest(found: Iterable[tuple[Fraction | None, Verdict]]) -> tuple[Fraction | None, Verdict]:
+    """The constant that holds in all cases; None, and what went wrong, if there is none."""
+    constants, verdicts = zip(*found, strict=True) if (found := list(found)) else ((None,), (NEVER,))
+    return (None if None in constants else min(constants)), all_of(verdicts)
+
+
+class _Curve(_ClosedForm):
+    """Claims about a rule that is a curve in the band: statements about v alone."""
+
+    def __init__(self, derivation: Derivation, pieces: Sequence[Piece]) -> None:
+        super().__init__(derivation)
+        self.pieces = pieces
+
+    def forward(self) -> Verdict:
+        return all_of(piece.prove_forward() for piece in self.pieces)
+
+    def _steps_are_positive(self) -> Iterable[Verdict]:
+        m, verdict = self.gain()
+        # A gain above 0 needs a step above 0.
+        return [verdict] if m else super()._steps_are_positive()
+
+    def rises(self) -> Verdict:
+        return all_of(piece.prove_gain(0) for piece in self.pieces)
+
+    def gain(self) -> tuple[Fraction | None, Verdict]:
+        parts = [piece.on_mistakes() for piece in self.pieces]
+        return _smallest(part.best_gain() for part in parts if part is not None)
+
+
+class _Numeric(_ClosedForm):
+    """Claims about a rule whose step is found numerically: they are tested at many points, and never proved.
+
+    The step at a counterexample is part of it: with that z, the claim is false in exact arithmetic.
+    """
+
+    def __init__(self, derivation: Derivation) -> None:
+        super().__init__(derivation)
+        self.points = steps_at_points(derivation)
+
+    def forward(self) -> Verdict:
+        return self._test(point for point in self.points if point["z"] < 0)
+
+    def _steps_are_positive(self) -> Iterable[Verdict]:
+        return [self._test(point for point in self.points if point["c"] <= 0 and point["z"] == 0)]
+
+    def rises(self) -> Verdict:
+        return self._test(point for point in self.points if _gain_at(point) < -ROUNDING)
+
+    def gain(self) -> tuple[Fraction | None, Verdict]:
+        gains = [_gain_at(point) for point in self.points if point["c"] <= 0]
+        m = Fraction(floor(100 * max(0, min(1, *gains))), 100)
+        return m, self._test(point for point in self.points if point["c"] <= 0 and _gain_at(point) < -ROUNDING)
+
+    def conservative(self) -> Verdict:
+        return self._test(point for point in self.points if point["c"] > 0 and point["z"] > 0)
+
+    def _test(self, violations: Iterable[dict[str, Fraction]]) -> Verdict:
+        found = next(iter(violations), None)
+        return Verdict("tested", points=len(self.points)) if found is None else Verdict("false", counterexample=found)
+
+
+ROUNDING = Fraction(1, 10**9)
+"""A maximiser is known to about half of the digits of a float, and what it gains to nearly all."""
+
+
+def _gain_at(point: dict[str, Fraction]) -> Fraction:
+    """What a step raises u^2 by, relative to u^2 + 1."""
+    u, c, z = point["u"], point["c"], point["z"]
+    after = (u + z) ** 2 / (1 + z**2 + 2 * c * z)
+    return (after - u**2) / (1 + u**2)

@@ -1,0 +1,239 @@
+"""What `derive` makes of bounds: cases, rules that equal the built-in ones, and errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import cloudpickle
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from maxcosine import RULES, OnlineClassifier
+from maxcosine.derive import (
+    Abs,
+    BadBound,
+    Max,
+    UnitError,
+    curve,
+    derive,
+    ell,
+    g,
+    norm_w,
+    param,
+    sq_x,
+    sqrt,
+    state,
+    v,
+    x,
+)
+
+LEMMA_1 = (ell + x) / sqrt(1 + sq_x * x**2 + 2 * g * x)
+WITHOUT_PROJECTION = (ell + x) / sqrt(1 + sq_x * x**2)
+MCP_BOUND = sqrt(ell**2 + (1 - 2 * ell * Max(0, g)) / sq_x)
+
+
+def paper_rules():
+    return [
+        derive(WITHOUT_PROJECTION, when=g <= 0, account="paper", name="cmcp"),
+        derive(LEMMA_1, name="naromma"),
+        derive(WITHOUT_PROJECTION, when=g <= 1 / (2 * ell), next_bound=MCP_BOUND, name="mcp"),
+        derive(WITHOUT_PROJECTION, when=g <= 1 / (2 * ell), name="mcp_exact"),
+        curve(1 / (1 + Abs(v)), theta=0.7, name="damped_mcp"),
+        curve(1, 1 - v, 1, name="soft_mcp"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def derived():
+    return {one.name: one for one in paper_rules()}
+
+
+NAMES = [one.name for one in paper_rules()]
+
+
+def noisy_stream(seed, n=2000, n_features=40):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, n_features)) * np.exp(random.normal(size=(n, 1)))
+    X[random.random(X.shape) < 0.5] = 0.0
+    y = (X @ random.normal(size=n_features) > 0) ^ (random.random(n) < 0.05)
+    return X, y.astype(int)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", range(3))
+def test_derived_rule_makes_the_updates_of_the_built_in_one(derived, name, seed):
+    X, y = noisy_stream(seed)
+    ours = OnlineClassifier(derived[name].rule).fit(X, y)
+    theirs = OnlineClassifier(RULES[name]).fit(X, y)
+    assert ours.certificate_.updates == theirs.certificate_.updates
+    assert ours.certificate_.mistakes == theirs.certificate_.mistakes
+    w, wanted = (np.append(one.coef_, one.intercept_) for one in (ours, theirs))
+    np.testing.assert_allclose(w / np.linalg.norm(w), wanted / np.linalg.norm(wanted), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_theorem_is_proved_again(derived, name):
+    assert derived[name].mistake_bound().m == 1  # Theorem 10
+    assert derived[name].rule.gain == 1.0 == RULES[name].gain
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_traits_are_those_of_the_built_in_rule(derived, name):
+    for trait in ("conservative", "scale_free", "scale_invariant", "restarts"):
+        assert getattr(derived[name].rule, trait) == getattr(RULES[name], trait), trait
+
+
+def test_naromma_has_the_three_types_of_lemma_6(derived):
+    none, restart, step = derived["naromma"].cases
+    assert none.conditions == (g >= 1 / ell,)
+    assert none.step == 0
+    assert restart.conditions == (g >= ell * sq_x,)  # that 1 / ell is larger follows, because g < norm(x)
+    assert str(restart.step) == "oo"
+    assert set(step.conditions) == {g < ell * sq_x, g < 1 / ell}
+    assert (step.step - (1 - ell * g) / (ell * sq_x - g)).simplify() == 0
+    after = derived["naromma"].next_sq(step)
+    assert (after - ell**2 - (1 - ell * g) ** 2 / (sq_x - g**2)).simplify() == 0
+
+
+def test_bound_with_max_has_one_case_for_each_branch():
+    soft = derive((ell + x) / sqrt(1 + sq_x * x**2 / (1 - ell * Max(0, g))), when=g < 1 / ell)
+    assert [case.conditions for case in soft.cases] == [(g <= 0,), (g >= 0,)]
+    assert soft.mistake_bound().m == 1
+
+
+def test_certificate_carries_the_mistake_bound_of_the_derived_rule():
+    cautious = curve(1 / (1 + 4 * Abs(v)), theta=0.5, name="cautious")
+    assert cautious.mistake_bound().m == 0.5  # min(1, 2 / a) for a = 4
+    X, y = noisy_stream(0)
+    certificate = OnlineClassifier(cautious.rule, fit_intercept=False).fit(X, y).certificate_
+    assert certificate.gain == 0.5
+    assert "2 (R / g)^2" in str(certificate)
+
+
+def test_rule_runs_from_its_file_without_sympy(derived, tmp_path):
+    path = tmp_path / "my_rules.py"
+    path.write_text(derived["mcp"].to_python())
+    code = f"""
+import sys
+sys.modules["sympy"] = None
+sys.path.insert(0, {str(tmp_path)!r})
+from my_rules import mcp
+print(mcp(0.25, 4.0, 1.0, 3.0, (1.0,), ()), mcp.gain)
+"""
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    step, gain = printed.rsplit(" ", 1)
+    keep, add, (bound,) = eval(step)
+    assert (keep, add, (pytest.approx(bound),)) == RULES["mcp"](0.25, 4.0, 1.0, 3.0, (1.0,), ())
+    assert float(gain) == 1.0
+
+
+def test_parameters_are_those_of_the_rule_and_can_be_fixed():
+    a = param("a", 1, low=0, high=2)
+    damped = curve(1 / (1 + a * Abs(v)), theta=0.5, name="damped")
+    assert damped.mistake_bound().m == 1  # for every a in [0, 2]
+    assert damped.rule.make_params({"a": 2})._asdict() == {"a": 2.0}
+    with pytest.raises(ValueError, match=r"a=3.*\[0, 2\]"):
+        damped.rule.make_params({"a": 3})
+    fixed = damped.at(a=2, name="damped_2")
+    assert not fixed.parameters
+    margin, sq_w, norm_x, coef_sum = -1.0, 4.0, 2.0, 3.0
+    given = damped.rule(margin, sq_w, norm_x, coef_sum, (), damped.rule.make_params({"a": 2}))
+    assert fixed.rule(margin, sq_w, norm_x, coef_sum, (), ())[:2] == pytest.approx(given[:2])
+    with pytest.raises(ValueError, match="no parameter 'b'"):
+        damped.at(b=1)
+    with pytest.raises(ValueError, match="not between 0 and 2"):
+        damped.at(a=3)
+
+
+def test_state_changes_with_each_step():
+    updates = state("updates", 0, low=0)
+    slowing = derive(step=1 / (ell * sq_x * (1 + updates)), when=g <= 0, next_state={updates: updates + 1})
+    assert slowing.rule.state == {"updates": 0.0}
+    keep, add, after = slowing.rule(-1.0, 4.0, 1.0, 2.0, (3.0,), ())
+    assert (keep, add, after) == (1.0, pytest.approx(2.0 / 4), (4.0,))
+    assert slowing.mistake_bound().m is None  # steps without a lower limit gain less and less
+
+
+def test_infinite_maximiser_restarts(derived):
+    # g = 0.9, ell = 0.5 and norm(x) = 1: 1 / ell > g >= ell sq_x, type II.
+    assert derived["naromma"].rule(0.9, 1.0, 1.0, 0.5, (), ())[:2] == (0.0, 1.0)
+
+
+def test_derived_rule_is_cloned_and_pickled(derived):
+    learner = clone(OnlineClassifier(derived["mcp_exact"].rule))
+    X, y = noisy_stream(1, n=200)
+    copy = cloudpickle.loads(cloudpickle.dumps(learner.fit(X, y)))
+    np.testing.assert_array_equal(copy.predict(X), learner.predict(X))
+
+
+def test_derived_rules_learn_side_by_side(derived, tmp_path):
+    from maxcosine.experiments.protocol import Experiment, Protocol, learners_of
+    from tests.experiments.small import small_dataset
+
+    rules = [derived["mcp_exact"].rule, RULES["pa"]]
+    experiment = Experiment(small_dataset(), Protocol(learners_of(rules), buckets=5, permutations=1))
+    for unit in experiment.run(experiment.units[:1], jobs=1):
+        assert {run["rule"] for run in unit["runs"]} == {"mcp_exact", "pa"}
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [
+        ((ell + x) / sqrt(1 + sq_x * x), r"1 is a number, sq_x\*x is a length"),
+        ((ell + sq_x * x) / sqrt(1 + sq_x * x**2), r"length\^-1"),
+        ((1 + ell * x * sq_x) / sqrt(1 + sq_x * x**2), r"must be a length\^-1"),
+    ],
+)
+def test_bound_that_mixes_units_is_refused(bound, message):
+    with pytest.raises(UnitError, match=message):
+        derive(bound)
+
+
+def test_condition_that_mixes_units_is_refused():
+    with pytest.raises(UnitError, match="g is a length, ell is a length"):
+        derive(WITHOUT_PROJECTION, when=g <= ell)
+
+
+def test_radicand_that_is_not_positive_is_refused():
+    with pytest.raises(BadBound, match="radicand"):
+        derive((ell + x) / sqrt(1 - sq_x * x**2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "give either a bound"),
+        ({"bound": LEMMA_1, "step": 1 / ell}, "give either a bound"),
+        ({"bound": LEMMA_1, "account": "mine"}, "next_bound="),
+        ({"step": 1 / (ell * sq_x), "account": "paper"}, "it needs a bound"),
+        ({"bound": LEMMA_1, "when": False}, "never true"),
+        ({"bound": LEMMA_1, "when": x < ell}, "depends on the step x"),
+        ({"bound": ell}, "does not depend on the step x"),
+        ({"step": x}, "depends on the step x"),
+        ({"bound": LEMMA_1, "name": "my rule"}, "not a Python name"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        derive(**arguments)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("ell", 0, 1), ("not a name", 0, 1), ("a", 1, 2)])
+def test_wrong_parameters_are_refused(name, low, high):
+    with pytest.raises(ValueError, match=r"cannot name a parameter|is not between"):
+        param(name, 0.5, low=low, high=high)
+
+
+def test_curve_must_be_a_function_of_v():
+    with pytest.raises(UnitError, match="v alone"):
+        curve(ell * v)
+
+
+def test_dependence_on_the_length_of_w_is_found():
+    perceptron = derive(step=1 / norm_w, when=g <= 0, name="perceptron")
+    claim = perceptron.claim("scale_free")
+    assert claim.verdict.status == "false"
+    assert not perceptron.rule.scale_free
+    assert perceptron.rule(-1.0, 4.0, 2.0, 3.0, (), ())[:2] == (1.0, 1.0)
