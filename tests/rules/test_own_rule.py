@@ -126,6 +126,45 @@ def test_copy_of_mcp_is_mcp_to_the_bit():
             np.testing.assert_array_equal(found, expected)
 
 
+def shortened(step, target):
+    return step / (1.0 + damping(target))
+
+
+def damping(target):
+    return 1.0 / target  # no error, but infinity, for 0
+
+
+@rule(params={"target": Param(0.5, low=0.0, closed="left")})
+def damped(margin, sq_w, sq_x, coef_sum, state, params):
+    """The Perceptron with a step that functions beside it compute."""
+    return 1.0, (shortened(1.0, params.target) if margin <= 0.0 else 0.0), state
+
+
+def test_rule_calls_functions_of_its_own_file():
+    model, perceptron = learnt(damped, DATA), learnt("perceptron", DATA)
+    np.testing.assert_allclose(model.coef_, perceptron.coef_ / 3.0, rtol=1e-12)
+    assert not learnt(damped, DATA, target=0.0).coef_.any()
+
+
+def test_rule_calls_functions_that_are_defined_around_it():
+    def doubled(step):
+        return 2.0 * step
+
+    @rule
+    def double(margin, sq_w, sq_x, coef_sum, state, params):
+        return 1.0, (doubled(1.0) if margin <= 0.0 else 0.0), state
+
+    np.testing.assert_array_equal(learnt(double, DATA).coef_, 2.0 * learnt("perceptron", DATA).coef_)
+
+
+def test_rule_calls_functions_of_its_own_file_without_numba(monkeypatch):
+    monkeypatch.setattr("maxcosine.rules.compiling.find_spec", lambda name: None)
+    slow = rule(damped.function, params=damped.params)
+    with pytest.warns(SlowRuleWarning):
+        model = learnt(slow, DATA)
+    np.testing.assert_allclose(model.coef_, learnt("perceptron", DATA).coef_ / 3.0, rtol=1e-12)
+
+
 # Copies
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,8 +42,8 @@ def compile_rule(rule: Rule) -> core.RuleFunction:
 def _numba_rule(rule: Rule) -> core.RuleFunction:
     import numba
 
-    for function in (framework.phi, framework.cosine_bound, framework.maximise):
-        numba.extending.register_jitable(function)
+    for function in (framework.phi, framework.cosine_bound, framework.maximise, *_helpers(rule.function)):
+        _make_callable(function)
     double, pointer = numba.types.float64, numba.types.CPointer(numba.types.float64)
     signature = numba.types.void(double, double, double, double, pointer, pointer, pointer, numba.types.voidptr)
     step = numba.njit(rule.function, error_model="numpy")
@@ -54,6 +56,27 @@ def _numba_rule(rule: Rule) -> core.RuleFunction:
     _check_returned(rule, step.nopython_signatures[0].return_type)
     compiled = numba.cfunc(signature, error_model="numpy")(_adapter(rule, step, numba.njit))
     return core.rule_at_address(compiled.address, compiled)
+
+
+@cache
+def _make_callable(function: Callable[..., Any]) -> None:
+    """Let compiled functions call a Python function, which is compiled with them."""
+    import numba
+
+    numba.extending.register_jitable(function)
+
+
+def _helpers(function: Callable[..., Any]) -> set[Callable[..., Any]]:
+    """The functions of the same module that a function calls, and those that they call."""
+    found: set[Callable[..., Any]] = set()
+    waiting = [function]
+    while waiting:
+        used = inspect.getclosurevars(waiting.pop())
+        for value in (*used.globals.values(), *used.nonlocals.values()):
+            if inspect.isfunction(value) and value.__module__ == function.__module__ and value not in found:
+                found.add(value)
+                waiting.append(value)
+    return found
 
 
 def _check_returned(rule: Rule, returned: Any) -> None:
@@ -139,7 +162,8 @@ def _one_line(rule: Rule, error: Exception) -> str:
     line = getattr(getattr(error, "loc", None), "line", int(place[1]) if place else None)
     return (
         f"{_place(rule, line)}: rule {rule.name!r} cannot be compiled: {reason}; a rule may use numbers, its state and "
-        "parameters, the math module and NumPy's scalar functions, and returns the same kinds of values in every branch"
+        "parameters, functions of its own file, the math module and NumPy's scalar functions, and returns the same kinds "
+        "of values in every branch"
     )
 
 
