@@ -125,13 +125,15 @@ def _show(found: dict[str, Any]) -> None:
     errors = ["progressive error", *(["test error"] if tested else [])]
     columns = ["rule", *errors, "updates", "margin ceiling", "mistake bound", "seconds"]
     table = new_table(f"{found['examples']:,} examples{tested}{bad}", columns)
+    table.padding, table.show_edge = (0, 0, 0, 0), False  # so that it fits into 80 columns
+    table.columns[0].no_wrap = True
     for row in found["rules"]:
         ceilings = [one for one in row["margin_ceilings"] if one is not None]
         cells = [f"{row['progressive_error']:.3%}"]
         cells += [f"{row['test_error']:.3%}"] if tested else []
         cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-"]
         cells += [mistake_bound(row["gain"]), f"{row['seconds']:.3f}"]
-        table.add_row(plain(("averaged " if row["average"] else "") + title_of(row["rule"])), *cells)
+        table.add_row(plain(("avg " if row["average"] else "") + title_of(row["rule"])), *cells)
     console().print(table)
     console().print(chance(found), markup=False, highlight=False)
     report_bad_lines(found)
