@@ -281,10 +281,36 @@ class MCPExact(Learner):
         return "update"
 
 
+class Band(MCPExact):
+    """lambda = k norm(w) / (ell norm(a)^2), where v = ell gamma_i decides k, or that nothing is learnt."""
+
+    def trial(self, a, y):
+        if not self.started:
+            return super().trial(a, y)
+        ell = self.coef_sum / norm(self.w)
+        k = self.curve(ell * y * np.dot(self.w, a) / norm(self.w))
+        if k is None:
+            return "none"
+        self.update(k * norm(self.w) / (ell * np.dot(a, a)), y, a)
+        return "update"
+
+
+class DampedMCP(Band):
+    @staticmethod
+    def curve(v):
+        return 1 / (1 + abs(v)) if v <= 0.7 else None
+
+
+class SoftMCP(Band):
+    @staticmethod
+    def curve(v):
+        return None if v >= 1 else 1 if v <= 0 else 1 - v
+
+
 REFERENCE: dict[str, type[Learner]] = {
     "perceptron": Perceptron, "pa": PA, "pa1": PA1, "pa2": PA2, "alma": ALMA, "norma": NORMA,
     "romma": ROMMA, "aggressive_romma": AggressiveROMMA, "naromma": NAROMMA,
-    "cmcp": CMCP, "mcp": MCP, "mcp_exact": MCPExact,
+    "cmcp": CMCP, "mcp": MCP, "mcp_exact": MCPExact, "damped_mcp": DampedMCP, "soft_mcp": SoftMCP,
 }  # fmt: skip
 
 

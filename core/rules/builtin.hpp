@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "alma.hpp"
+#include "band.hpp"
 #include "cmcp.hpp"
 #include "mcp.hpp"
 #include "naromma.hpp"
@@ -16,10 +17,11 @@
 
 namespace maxcosine {
 
-inline constexpr std::array<std::pair<std::string_view, StepFunction>, 12> BUILTIN_RULES{{
+inline constexpr std::array<std::pair<std::string_view, StepFunction>, 14> BUILTIN_RULES{{
     {"aggressive_romma", call_rule<AggressiveRomma>},
     {"alma", call_rule<Alma>},
     {"cmcp", call_rule<Cmcp>},
+    {"damped_mcp", call_rule<DampedMcp>},
     {"mcp", call_rule<Mcp>},
     {"mcp_exact", call_rule<McpExact>},
     {"naromma", call_rule<Naromma>},
@@ -29,6 +31,7 @@ inline constexpr std::array<std::pair<std::string_view, StepFunction>, 12> BUILT
     {"pa2", call_rule<Pa2>},
     {"perceptron", call_rule<Perceptron>},
     {"romma", call_rule<Romma>},
+    {"soft_mcp", call_rule<SoftMcp>},
 }};
 
 }  // namespace maxcosine

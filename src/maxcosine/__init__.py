@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AggressiveROMMAClassifier,
         ALMAClassifier,
         CMCPClassifier,
+        DampedMCPClassifier,
         MCPClassifier,
         MCPExactClassifier,
         NAROMMAClassifier,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         PAClassifier,
         PerceptronClassifier,
         ROMMAClassifier,
+        SoftMCPClassifier,
         SortedLabelsWarning,
     )
     from maxcosine.estimators.files import load, save
@@ -41,6 +43,7 @@ __all__ = [
     "BadStep",
     "CMCPClassifier",
     "Certificate",
+    "DampedMCPClassifier",
     "FeatureIndex",
     "MCPClassifier",
     "MCPExactClassifier",
@@ -55,6 +58,7 @@ __all__ = [
     "PerceptronClassifier",
     "ROMMAClassifier",
     "Rule",
+    "SoftMCPClassifier",
     "SortedLabelsWarning",
     "cosine_bound",
     "load",

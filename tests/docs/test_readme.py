@@ -43,9 +43,9 @@ X, y = load_digits(return_X_y=True)
 
 
 @pytest.mark.parametrize("page", [README, INDEX], ids=["README.md", "index.md"])
-def test_rules_are_twelve_and_the_named_ones_are_among_them(page):
-    assert "twelve perceptron-like rules" in " ".join(page.lower().split())
-    assert len(RULES) == 12
+def test_rules_are_fourteen_and_the_named_ones_are_among_them(page):
+    assert "fourteen perceptron-like rules" in " ".join(page.lower().split())
+    assert len(RULES) == 14
     for title in ("MCP", "PA", "ROMMA", "ALMA", "NORMA", "Perceptron"):
         assert title in page
         assert title in map(title_of, RULES)

@@ -24,6 +24,7 @@ RULES = (
     "aggressive_romma",
     "alma",
     "cmcp",
+    "damped_mcp",
     "mcp",
     "mcp_exact",
     "naromma",
@@ -33,6 +34,7 @@ RULES = (
     "pa2",
     "perceptron",
     "romma",
+    "soft_mcp",
 )
 
 # Parameters with which hypotheses grow fast and decay fast.

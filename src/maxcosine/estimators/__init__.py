@@ -5,6 +5,7 @@ from maxcosine.estimators.classifiers import (
     AggressiveROMMAClassifier,
     ALMAClassifier,
     CMCPClassifier,
+    DampedMCPClassifier,
     MCPClassifier,
     MCPExactClassifier,
     NAROMMAClassifier,
@@ -13,6 +14,7 @@ from maxcosine.estimators.classifiers import (
     PAClassifier,
     PerceptronClassifier,
     ROMMAClassifier,
+    SoftMCPClassifier,
 )
 from maxcosine.estimators.labels import SortedLabelsWarning
 
@@ -20,6 +22,7 @@ __all__ = [
     "ALMAClassifier",
     "AggressiveROMMAClassifier",
     "CMCPClassifier",
+    "DampedMCPClassifier",
     "MCPClassifier",
     "MCPExactClassifier",
     "NAROMMAClassifier",
@@ -29,5 +32,6 @@ __all__ = [
     "PAClassifier",
     "PerceptronClassifier",
     "ROMMAClassifier",
+    "SoftMCPClassifier",
     "SortedLabelsWarning",
 ]

@@ -17,6 +17,8 @@ STYLES = {
     "alma": ("ALMA", "#b98e11", "cross"),
     "perceptron": ("Perceptron", "#8c8c8c", "triangle-down"),
     "cmcp": ("CMCP", "#8a63d2", "triangle-right"),
+    "damped_mcp": ("Damped MCP", "#d1477a", "square"),
+    "soft_mcp": ("Soft MCP", "#d0741b", "diamond"),
     "romma": ("ROMMA", "#2f97d8", "triangle-left"),
     "norma": ("NORMA", "#a5553a", "square"),
     "naromma": ("NAROMMA", "#6a8f1f", "triangle-left"),

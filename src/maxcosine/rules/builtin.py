@@ -86,6 +86,36 @@ naromma = _builtin(
     reference=f"{_PAPER}, Figure 1 and Lemma 6",
 )
 
+# Rules of the band: lambda = k norm(w)^2 / (Lambda norm(x)^2), a curve k(v) over v = Lambda margin / norm(w)^2.
+damped_mcp = _builtin(
+    "damped_mcp",
+    """When v = Lambda margin / norm(w)^2 <= 0.7: lambda = k norm(w)^2 / (Lambda norm(x)^2), k = 1 / (1 + abs(v)).
+
+    It makes at most (R / gamma)^2 mistakes. On a mistake (v <= 0), 2 k (1 - v) - k^2 = 2 - k^2 >= 1, so ell^2 grows by
+    at least 1 / norm(x)^2; on a margin up to 0.7, 0 <= k <= 2 (1 - v), so ell does not fall. On separable examples it
+    makes at most 144.5 (R / gamma)^2 steps.
+    """,
+    scale_free=True,
+    scale_invariant=True,
+    own_bound=exact_bound,
+    gain=1.0,
+    reference="This project: MCP with steps that shorten away from v = 0",
+)
+soft_mcp = _builtin(
+    "soft_mcp",
+    """When v = Lambda margin / norm(w)^2 < 1: lambda = k norm(w)^2 / (Lambda norm(x)^2), k = min(1, 1 - v).
+
+    It makes at most (R / gamma)^2 mistakes. On a mistake (v <= 0), k = 1 and 2 k (1 - v) - k^2 = 1 - 2 v >= 1, so ell^2
+    grows by at least 1 / norm(x)^2; on a margin, k = 1 - v <= 2 (1 - v), so ell does not fall. On separable examples
+    it makes at most (R / gamma)^2 / delta^2 steps at v <= 1 - delta.
+    """,
+    scale_free=True,
+    scale_invariant=True,
+    own_bound=exact_bound,
+    gain=1.0,
+    reference="This project: MCP with the middle of the band on margins",
+)
+
 _ROMMA = "Li and Long, The relaxed online maximum margin algorithm, Machine Learning 46 (2002)"
 
 aggressive_romma = _builtin(
