@@ -228,12 +228,9 @@ class MCPExactClassifier(NamedClassifier):
 class DampedMCPClassifier(NamedClassifier):
     """Damped MCP: steps that shorten with the distance from the hyperplane, on either side.
 
-    With v = Lambda margin / norm(w)^2, which is 0 on the hyperplane and 1 at the largest margin that is still
-    possible, the step is lambda = norm(w)^2 / (Lambda norm(x)^2) / (1 + abs(v)) when v <= 0.7. So a single example
-    far on the wrong side, such as one with a wrong label, moves w less than it moves MCP's. On separable examples
-    it makes at most (R / gamma)^2 mistakes, as the Perceptron does, and 144.5 (R / gamma)^2 steps in any number of
-    passes; once it stops, each margin is above 0.7 times the largest possible. The rule is an addition of this
-    package to those of the paper.
+    With v = Lambda margin / norm(w)^2, which is 1 at the largest margin that is still possible, the step is
+    lambda = norm(w)^2 / (Lambda norm(x)^2) / (1 + abs(v)) when v <= 0.7. On separable examples it makes at most
+    (R / gamma)^2 mistakes, and it stops with margins above 0.7 times the largest possible. An addition of this package.
 
     Parameters
     ----------
@@ -254,11 +251,9 @@ class DampedMCPClassifier(NamedClassifier):
 class SoftMCPClassifier(NamedClassifier):
     """Soft MCP: MCP's step on mistakes, a shorter one the larger a positive margin is.
 
-    With v = Lambda margin / norm(w)^2, which is 0 on the hyperplane and 1 at the largest margin that is still
-    possible, the step is lambda = k norm(w)^2 / (Lambda norm(x)^2) with k = 1 on mistakes and k = 1 - v on margins
-    up to v = 1. There is no threshold at which steps end suddenly, as MCP has one. On separable examples it makes
-    at most (R / gamma)^2 mistakes, as the Perceptron does, and passes approach the largest possible margin. The
-    rule is an addition of this package to those of the paper.
+    With v = Lambda margin / norm(w)^2, which is 1 at the largest margin that is still possible, the step is
+    lambda = k norm(w)^2 / (Lambda norm(x)^2), k = min(1, 1 - v), when v < 1. On separable examples it makes at most
+    (R / gamma)^2 mistakes, and passes approach the largest possible margin. An addition of this package.
 
     Parameters
     ----------
