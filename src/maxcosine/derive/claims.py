@@ -255,7 +255,8 @@ class _Numeric(_ClosedForm):
 
     def gain(self) -> tuple[Fraction | None, Verdict]:
         gains = [_gain_at(point) for point in self.points if point["c"] <= 0]
-        m = Fraction(floor(100 * max(0, min(1, *gains))), 100)
+        smallest = max(Fraction(0), min(Fraction(1), *gains))
+        m = Fraction(floor(100 * smallest), 100)
         return m, self._test(point for point in self.points if point["c"] <= 0 and _gain_at(point) < -ROUNDING)
 
     def conservative(self) -> Verdict:

@@ -11,7 +11,8 @@ from typing import Any
 import sympy as sp
 from sympy.core.relational import Relational
 
-from maxcosine.derive import claims, source, text
+from maxcosine.derive import source, text
+from maxcosine.derive.claims import Claim, MistakeBound, claims_of, mistake_bound
 from maxcosine.derive.lemma3 import NUMERIC, BadBound, Case, maximise_bound, tidy
 from maxcosine.derive.symbols import (
     Parameter,
@@ -108,11 +109,11 @@ class Derivation:
         return lemma_1_sq(case.step)
 
     @cached_property
-    def claims(self) -> tuple[claims.Claim, ...]:
+    def claims(self) -> tuple[Claim, ...]:
         """What is proven of the rule, in real arithmetic."""
-        return claims.claims_of(self)
+        return claims_of(self)
 
-    def claim(self, name: str) -> claims.Claim:
+    def claim(self, name: str) -> Claim:
         """Return the claim of this name."""
         return next(one for one in self.claims if one.name == name)
 
@@ -120,9 +121,9 @@ class Derivation:
         """Whether a property of rules is proven of this one."""
         return bool(self.claim(trait).verdict)
 
-    def mistake_bound(self) -> claims.MistakeBound:
+    def mistake_bound(self) -> MistakeBound:
         """Return m, such that there are at most (1/m) (R / gamma)^2 mistakes, or the claim that failed."""
-        return claims.mistake_bound(self.claims)
+        return mistake_bound(self.claims)
 
     @cached_property
     def rule(self) -> Rule:
@@ -165,7 +166,7 @@ class Derivation:
             return None if one is None else one.subs(numbers)
 
         when = tuple(put(one) for one in self.when)
-        shared = {"when": when, "next_state": {key: put(one) for key, one in self.next_state.items()}}
+        shared: dict[str, Any] = {"when": when, "next_state": {key: put(one) for key, one in self.next_state.items()}}
         shared["name"] = name or self.name
         if self.bound is not None:
             account = "paper" if self.paper else "exact"

@@ -237,8 +237,8 @@ def best_constant(
     Returns
     -------
     (Fraction or None, Verdict)
-        m, within 2^-20 of the largest if time allowed, with its proof; None with the verdict on m = 0 if that is not
-        proved.
+        The constant, within 2^-20 of the largest if time allowed, with its proof; None with the verdict on m = 0 if
+        that is not proved.
     """
     budget = Budget(seconds)
     verdict = decide(sp.Integer(1))

@@ -36,7 +36,7 @@ class UnitError(ValueError):
     """A bound, a step or a condition whose terms have different units."""
 
 
-class Quantity(sp.Symbol):
+class Quantity(sp.Symbol):  # type: ignore[misc]
     """A symbol of the user's, with its value at the start and the interval that it lies in."""
 
     __slots__ = ("high", "low", "start")
@@ -156,7 +156,7 @@ def unit(expression: Any) -> sp.Expr | None:
         return sp.Integer(LENGTHS.get(expression, 0))
     if expression.is_Mul:
         powers = [unit(factor) for factor in expression.args]
-        return None if None in powers else sum(powers, sp.Integer(0))
+        return None if None in powers else sp.Add(*powers)
     if expression.is_Pow:
         if not expression.exp.is_number:
             raise UnitError(f"the exponent of {expression} is not a number")
