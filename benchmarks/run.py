@@ -15,6 +15,7 @@ from pathlib import Path
 # One thread each, before NumPy is imported: neither side may use more processors through a library.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+import derived
 import dicts
 import engine
 import one_pass
@@ -37,6 +38,7 @@ def main() -> None:
         "one_pass": lambda: one_pass.measure(options.data, options.repeats),
         "dicts": lambda: dicts.measure(options.data, options.repeats),
         "startup": lambda: startup.measure(options.data, min(options.repeats, 5)),
+        "derived": lambda: derived.measure(options.data, options.repeats),
         "engine": lambda: engine.measure(min(options.repeats, 5)),
         "protocol": lambda: protocol.measure(options.data, min(options.repeats, 3)),
     }

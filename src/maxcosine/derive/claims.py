@@ -245,7 +245,7 @@ class _Numeric(_ClosedForm):
         self.points = steps_at_points(derivation)
 
     def forward(self) -> Verdict:
-        return self._test(point for point in self.points if point["z"] < 0)
+        return IDENTITY  # the bound is maximised over x >= 0
 
     def _steps_are_positive(self) -> Iterable[Verdict]:
         return [self._test(point for point in self.points if point["c"] <= 0 and point["z"] == 0)]

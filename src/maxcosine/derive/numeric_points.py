@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,8 @@ def _best_step(derivation: Derivation, symbols: list[Any]) -> Callable[..., floa
 
 def _points(symbols: list[Any]) -> Iterator[tuple[float, ...]]:
     random = np.random.default_rng(0)
+    for length, eighths in product((1.0, 0.5, 2.0, 0.25, 4.0), (0, -4, 4, -6, 6, -2, 2, -7, 7)):  # easy to read
+        yield (length, eighths / 8, *(float(one.start) for one in symbols))
     for k in range(POINTS):
         length = float(np.exp(random.normal(0.0, 2.0)))
         cosine = float(random.uniform(-1.0, 1.0))
