@@ -162,8 +162,8 @@ def _one_line(rule: Rule, error: Exception) -> str:
     line = getattr(getattr(error, "loc", None), "line", int(place[1]) if place else None)
     return (
         f"{_place(rule, line)}: rule {rule.name!r} cannot be compiled: {reason}; a rule may use numbers, its state and "
-        "parameters, functions of its own file, the math module and NumPy's scalar functions, and returns the same kinds "
-        "of values in every branch"
+        "parameters, functions of its own file, the math module and NumPy's scalar functions, and returns the same "
+        "kinds of values in every branch"
     )
 
 
