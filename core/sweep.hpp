@@ -17,6 +17,7 @@
 
 #include "arithmetic.hpp"
 #include "head_steps.hpp"
+#include "trace.hpp"
 
 namespace maxcosine {
 
@@ -43,6 +44,7 @@ struct Examples {
   const std::int64_t* order = nullptr; // null: 0, 1, 2, ...
   std::size_t n = 0;                   // rows to visit
   std::int64_t* predicted = nullptr;   // null, or receives the class predicted before each row is learnt
+  Trace* trace = nullptr;              // null, or receives the steps
 };
 
 enum class Refusal : int { none, not_canonical, bad_row, bad_step };
@@ -123,6 +125,7 @@ struct Row {
   const std::uint32_t* slots;
   const T* values;
   std::size_t n;
+  std::size_t number;  // among the rows given
   bool rising;    // whether the slots rise
   double sq_x;    // of the example as a head sees it: with the constant feature, and doubled if joint
   double factor;  // of its steps: its weight relative to the mean weight
@@ -160,7 +163,7 @@ void write_row(const Heads<T>& heads, Head& head, const Row<T>& row, std::int64_
 // One round of one head. `right` and `rival` are columns; y is the sign of the example in `right`.
 template <class T>
 [[nodiscard]] Refusal learn_row(const Heads<T>& heads, std::size_t h, const Row<T>& row, double dot, double y,
-                              std::int64_t right, std::int64_t rival) {
+                              std::int64_t right, std::int64_t rival, Trace* trace) {
   Head& head = heads.table[h];
   const double scale = head.scale;
   const double margin = scale * dot;
@@ -179,12 +182,14 @@ template <class T>
   if (heads.total && must_flush(head)) flush_average(heads, head);
   const double step = add > 0 ? plan_step(heads, h, add, dot, row.sq_x) : 0;
   if (!(step >= 0)) return Refusal::bad_step;
+  if (trace) trace->begin(head, h, row.number, margin, keep, step * head.scale);
   if (step > 0) {
     write_row(heads, head, row, right, step * y);
     if (rival >= 0) write_row(heads, head, row, rival, -step);
     if (heads.restarts) log_slots(heads, h, row.slots, row.n);
     count_step(heads, h, row.n, row.highest_slot(), step, row.sq_x);
   }
+  if (trace) trace->end(head);
   head.seen += 1;
   head.learnt += 1;
   head.mistakes += margin <= 0;
@@ -195,7 +200,7 @@ template <class T>
 // All heads learn one row, whose scores are known.
 template <class T>
 [[nodiscard]] Outcome learn_in_all_heads(const Heads<T>& heads, const Row<T>& row, std::int64_t code,
-                                         const double* scores) {
+                                         const double* scores, Trace* trace) {
   if (heads.table[0].joint) {
     const std::int64_t rival = best_rival(heads, scores, code);
     if (rival < 0) {
@@ -203,7 +208,7 @@ template <class T>
       return {};
     }
     const double dot = scores[code] - scores[rival] + heads.constant * (heads.bias[code] - heads.bias[rival]);
-    return {0, learn_row(heads, 0, row, dot, 1, code, rival), 0};
+    return {0, learn_row(heads, 0, row, dot, 1, code, rival, trace), 0};
   }
   for (std::size_t h = 0; h < heads.n_heads; ++h) {
     Head& head = heads.table[h];
@@ -213,7 +218,7 @@ template <class T>
     }
     const double y = code == head.positive ? 1 : -1;
     const double dot = y * (scores[h] + heads.constant * double(heads.bias[h]));
-    const Refusal refusal = learn_row(heads, h, row, dot, y, std::int64_t(h), -1);
+    const Refusal refusal = learn_row(heads, h, row, dot, y, std::int64_t(h), -1, trace);
     if (refusal != Refusal::none) return {0, refusal, h};
   }
   return {};
@@ -236,7 +241,8 @@ template <class T>
     const std::size_t number = row_at(position);
     if (far && position + ROWS_AHEAD < examples.n)
       prefetch_row(heads.v, heads.width, rows, row_at(position + ROWS_AHEAD));
-    Row<T> row{rows.slots + rows.indptr[number], rows.values + rows.indptr[number], rows.size(number), !rows.mapped, 0, 1};
+    const std::int64_t first = rows.indptr[number];
+    Row<T> row{rows.slots + first, rows.values + first, rows.size(number), number, !rows.mapped, 0, 1};
     if (!rows.mapped && !is_canonical(row.slots, row.n, heads.n_features)) return {position, Refusal::not_canonical};
     const double square = rows.squares ? rows.squares[number] : square_norm(row.values, row.n);
     const std::int64_t code = examples.codes[number];
@@ -256,7 +262,7 @@ template <class T>
     }
     row.factor = std::clamp(weight / heads.scalars->mean_weight, SMALLEST_FACTOR, LARGEST_FACTOR);
     row.sq_x = (square + heads.constant * heads.constant) * (joint ? 2 : 1);
-    const Outcome outcome = learn_in_all_heads(heads, row, code, scores.data());
+    const Outcome outcome = learn_in_all_heads(heads, row, code, scores.data(), examples.trace);
     if (outcome.refusal != Refusal::none) return {position, outcome.refusal, outcome.head};
   }
   return {examples.n};
@@ -319,11 +325,15 @@ template <class T>
       codes[k] = examples.codes[row_of(k)];
       if (examples.weights) weights[k] = examples.weights[row_of(k)];
     }
+    const std::size_t traced = examples.trace ? examples.trace->n : 0;
     const Outcome outcome = sweep(heads, block.rows(),
                                   Examples{codes.data(), examples.weights ? weights.data() : nullptr, nullptr, n,
-                                           examples.predicted ? predicted.data() : nullptr});
+                                           examples.predicted ? predicted.data() : nullptr, examples.trace});
     if (examples.predicted)
       for (std::size_t k = 0; k < outcome.rows_done; ++k) examples.predicted[row_of(k)] = predicted[k];
+    if (examples.trace)
+      for (std::size_t k = traced; k < examples.trace->n; ++k)
+        examples.trace->steps[k].row = std::int64_t(row_of(std::size_t(examples.trace->steps[k].row)));
     if (outcome.refusal != Refusal::none) return {start + outcome.rows_done, outcome.refusal, outcome.head};
   }
   return {examples.n};

@@ -49,10 +49,8 @@ template <class T>
   return array->data();
 }
 
-// Rows done, what ended the sweep, and in which head.
-using Ended = std::tuple<std::size_t, int, std::size_t>;
-
-Ended ended(const Outcome& outcome) { return {outcome.rows_done, int(outcome.refusal), outcome.head}; }
+// Rows done, what ended the sweep, in which head, and how many steps were traced.
+using Ended = std::tuple<std::size_t, int, std::size_t, std::size_t>;
 
 // Returned by learn_dict beside the faults of a sweep: the weights lack room for the features of the example.
 constexpr int NO_ROOM = 100;
@@ -111,11 +109,11 @@ class Engine {
   Ended learn_rows(Vector<const std::int64_t> indptr, Vector<const std::uint32_t> slots, ReadOnlyVector values,
                    std::optional<Vector<const double>> squares, bool mapped, Vector<const std::int64_t> codes,
                    std::optional<Vector<const double>> weights, std::optional<Vector<const std::int64_t>> order,
-                   std::optional<Vector<std::int64_t>> predicted) {
+                   std::optional<Vector<std::int64_t>> predicted, std::optional<Matrix<std::int64_t>> steps) {
     const std::size_t n = indptr.size() - 1;
     require(slots.size() == values.size(), "there must be one value for each slot");
-    const Examples examples = examples_of(n, codes, weights, order, predicted);
-    return learn([&]<class T>(const Heads<T>& heads) {
+    Examples examples = examples_of(n, codes, weights, order, predicted);
+    return learn(examples, steps, [&]<class T>(const Heads<T>& heads) {
       const T* data = data_of<const T>(values, "values must have the type of the weights");
       const double* known = optional_data(squares, n, "there must be one square norm for each row");
       nb::gil_scoped_release release;
@@ -124,9 +122,10 @@ class Engine {
   }
 
   Ended learn_dense(ReadOnlyMatrix x, Vector<const std::int64_t> codes, std::optional<Vector<const double>> weights,
-                    std::optional<Vector<const std::int64_t>> order, std::optional<Vector<std::int64_t>> predicted) {
-    const Examples examples = examples_of(x.shape(0), codes, weights, order, predicted);
-    return learn([&]<class T>(const Heads<T>& heads) {
+                    std::optional<Vector<const std::int64_t>> order, std::optional<Vector<std::int64_t>> predicted,
+                    std::optional<Matrix<std::int64_t>> steps) {
+    Examples examples = examples_of(x.shape(0), codes, weights, order, predicted);
+    return learn(examples, steps, [&]<class T>(const Heads<T>& heads) {
       require(x.shape(1) <= heads.n_features, "there are more columns than weights");
       const T* data = data_of<const T>(x, "values must have the type of the weights");
       nb::gil_scoped_release release;
@@ -236,11 +235,19 @@ class Engine {
     return values;
   }
 
+  // Learns examples; `steps`, if given, receives what each head does with each row.
   template <class Learn>
-  Ended learn(const Learn& learn) {
+  Ended learn(Examples& examples, const std::optional<Matrix<std::int64_t>>& steps, const Learn& learn) {
+    Trace trace{nullptr};
+    if (steps) {
+      require(steps->shape(1) * 8 == sizeof(TracedStep), "a traced step has the wrong number of fields");
+      require(steps->shape(0) >= examples.n * calls_.size(), "there must be room for one step for each row and head");
+      trace.steps = reinterpret_cast<TracedStep*>(steps->data());
+      examples.trace = &trace;
+    }
     const Outcome outcome = std::visit(learn, heads_);
     raise_pending_errors();
-    return ended(outcome);
+    return {outcome.rows_done, int(outcome.refusal), outcome.head, trace.n};
   }
 
   void raise_pending_errors() const {
@@ -329,9 +336,9 @@ void bind_learning(nb::module_& m) {
            "v"_a, "bias"_a, "total"_a, "total_bias"_a, "table"_a, "state"_a, "params"_a, "log"_a, "class_seen"_a,
            "scalars"_a, "rules"_a, nb::kw_only(), "fit_intercept"_a, "average"_a)
       .def("learn_rows", &Engine::learn_rows, "indptr"_a, "slots"_a, "values"_a, "squares"_a.none(), "mapped"_a,
-           "codes"_a, "weights"_a.none(), "order"_a.none(), "predicted"_a.none())
+           "codes"_a, "weights"_a.none(), "order"_a.none(), "predicted"_a.none(), "steps"_a.none())
       .def("learn_dense", &Engine::learn_dense, "x"_a, "codes"_a, "weights"_a.none(), "order"_a.none(),
-           "predicted"_a.none())
+           "predicted"_a.none(), "steps"_a.none())
       .def("learn_dict", &Engine::learn_dict, "index"_a, "x"_a, "code"_a, "weight"_a)
       .def("claims", &Engine::claims, "averaged"_a)
       .def("score_rows", &Engine::score_rows, "indptr"_a, "slots"_a, "values"_a, "as_points"_a, "scores"_a)

@@ -71,8 +71,9 @@ class Engine:
         weights: Array | None,
         order: Array | None,
         predicted: Array | None,
-    ) -> tuple[int, int, int]:
-        """Return how many rows were learnt, why the sweep ended, and the head at fault."""
+        steps: Array | None,
+    ) -> tuple[int, int, int, int]:
+        """Return how many rows were learnt, why the sweep ended, the head at fault, and how many steps were traced."""
 
     def learn_dense(
         self,
@@ -81,7 +82,8 @@ class Engine:
         weights: Array | None,
         order: Array | None,
         predicted: Array | None,
-    ) -> tuple[int, int, int]: ...
+        steps: Array | None,
+    ) -> tuple[int, int, int, int]: ...
     def learn_dict(self, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> tuple[int, int]:
         """Return why it ended, and the head at fault or, for NO_ROOM, how many features need weights."""
 

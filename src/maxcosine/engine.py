@@ -12,6 +12,7 @@ import numpy as np
 from maxcosine.core import NO_ROOM, FeatureIndex
 from maxcosine.heads import Heads
 from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_of
+from maxcosine.trace import Trace
 
 # Why the core ended a sweep: `enum class Refusal` in core/sweep.hpp.
 _FINISHED, _NOT_CANONICAL, _BAD_ROW = 0, 1, 2
@@ -37,27 +38,31 @@ def learn(
     *,
     mapped: bool = False,
     predicted: np.ndarray | None = None,
+    trace: Trace | None = None,
 ) -> None:
     """Learn, in place, from the rows of X: an array, a CSR matrix or SlotRows, of the heads' type.
 
     `codes` holds the class of each row, `weights` the factor of its step; `order` lists the rows to visit. `mapped`
     says that the columns of X are slots of an index, each once in a row and in any order. `predicted` receives the
-    class that was predicted of each row before it was learnt. Rows before a refused one have been learnt: to keep the
-    heads untouched, call `check_rows` first or learn on a copy.
+    class that was predicted of each row before it was learnt, and `trace` every step. Rows before a refused one have
+    been learnt: to keep the heads untouched, call `check_rows` first or learn on a copy.
     """
+    steps = None if trace is None else trace.free
     if isinstance(X, np.ndarray):
         X = np.ascontiguousarray(X)
-        done, fault, head = heads.engine.learn_dense(X, codes, weights, order, predicted)
+        done, fault, head, n_steps = heads.engine.learn_dense(X, codes, weights, order, predicted, steps)
     else:
         rows = X if isinstance(X, SlotRows) else slot_rows_of(X)
-        done, fault, head = heads.engine.learn_rows(
-            rows.indptr, rows.slots, rows.values, rows.squares, mapped, codes, weights, order, predicted
+        done, fault, head, n_steps = heads.engine.learn_rows(
+            rows.indptr, rows.slots, rows.values, rows.squares, mapped, codes, weights, order, predicted, steps
         )
+    if trace is not None:
+        trace.extend(n_steps)
     if fault == _FINISHED:
         return
     order = np.arange(len(codes)) if order is None else order
     if fault == _NOT_CANONICAL:
-        return learn(heads, canonical(X), codes, order[done:], weights, predicted=predicted)
+        return learn(heads, canonical(X), codes, order[done:], weights, predicted=predicted, trace=trace)
     row = int(order[done])
     raise refusal(heads, fault, head, row_values(X, row), row)
 

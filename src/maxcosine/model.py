@@ -17,6 +17,7 @@ from maxcosine.heads import Heads, joint, one_vs_rest, quotient
 from maxcosine.labels import LabelEncoder, united
 from maxcosine.rows import csr_array, row_sizes
 from maxcosine.rules.rule import Rule
+from maxcosine.trace import Trace
 
 MULTICLASS = ("ovr", "joint")
 
@@ -154,12 +155,13 @@ class Model:
         *,
         mapped: bool = False,
         predicted: np.ndarray | None = None,
+        trace: Trace | None = None,
     ) -> None:
         """Learn from rows of slots, as `features.map` gives them; see `maxcosine.engine.learn`."""
         self.changed()
         self.make_room()
         mapped = mapped or self.features.index is not None
-        learn(self.heads, rows, codes, order, weights, mapped=mapped, predicted=predicted)
+        learn(self.heads, rows, codes, order, weights, mapped=mapped, predicted=predicted, trace=trace)
 
     def make_room(self) -> None:
         """Make room for the weights of every feature that has come."""

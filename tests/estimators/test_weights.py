@@ -240,8 +240,9 @@ def test_weights_and_classes_of_partial_fit_can_be_requested(learner):
     X, y = points(3)
     weights = random_weights(len(X))
     learner.set_partial_fit_request(classes=True, sample_weight=True)
-    assert learner.get_metadata_routing().partial_fit.requests == {"classes": True, "sample_weight": True}
-    assert set(learner.get_metadata_routing().fit.requests) == {"sample_weight"}
+    requested = {"classes": True, "sample_weight": True, "trace": None}
+    assert learner.get_metadata_routing().partial_fit.requests == requested
+    assert set(learner.get_metadata_routing().fit.requests) == {"sample_weight", "trace"}
     ovr = OneVsRestClassifier(clone(learner).set_partial_fit_request(classes=False))
     ovr.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
     for code, head in enumerate(ovr.estimators_):

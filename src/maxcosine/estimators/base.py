@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from maxcosine.estimators.dicts import DictMethods
 from maxcosine.estimators.documentation import documented
-from maxcosine.estimators.fitted import FittedAttributes, lock_of, set_model
+from maxcosine.estimators.fitted import FittedAttributes, lock_of, set_model, set_trace
 from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
 from maxcosine.estimators.learning import learn_chunk, learn_passes, learning, new_model, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters
@@ -63,7 +63,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         """Return the rule and the parameters that the user gave it."""
         raise NotImplementedError("a subclass says by which rule it learns")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, trace: bool = False) -> Self:
         """Learn from scratch, in `passes` passes over the rows.
 
         Parameters
@@ -74,6 +74,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
+        trace : bool, default=False
+            Record every step in `trace_`. It takes 72 bytes for each row and hypothesis, in each pass.
 
         Returns
         -------
@@ -89,11 +91,13 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
                 warn_if_sorted(codes, len(classes), stacklevel=2)
             features = Features(X.shape[1], getattr(self, "feature_names_in_", None))
             model = new_model(self, classes, features, X.dtype, closed=False)
-            learn_passes(self, model, X, codes, weights, passes=self.passes)
+            learn_passes(self, model, X, codes, weights, passes=self.passes, trace=trace)
             set_model(self, model)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, trace: bool = False
+    ) -> Self:
         """Go on learning, in one pass over these rows.
 
         The model does not depend on how a stream is cut into chunks, to the bit.
@@ -109,6 +113,8 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             with its first row.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
+        trace : bool, default=False
+            Record every step in `trace_`. It takes 72 bytes for each row and hypothesis.
 
         Returns
         -------
@@ -116,7 +122,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             The classifier.
         """
         with learning(self):
-            learn_chunk(self, X, y, classes, sample_weight)
+            learn_chunk(self, X, y, classes, sample_weight, trace=trace)
         return self
 
     def fit_stream(self, source: Any, **options: Any) -> Self:
@@ -164,6 +170,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             twin._model.features.set_hashing(stream.options.bits, stream.text_format)
         with learning(self):
             set_model(self, twin._model)
+            set_trace(self, None)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxcosine.certificate import Certificate
 from maxcosine.core import ModelLock
 from maxcosine.model import Model
+from maxcosine.trace import Trace
 
 E = TypeVar("E", bound="FittedAttributes")
 
@@ -109,6 +110,14 @@ def set_model(estimator: Any, model: Model) -> None:
     estimator.n_features_in_ = model.features.n_features
     if model.features.names is not None:
         estimator.feature_names_in_ = model.features.names
+
+
+def set_trace(estimator: Any, trace: Trace | None) -> None:
+    """Make these the steps that a classifier has taken last; None if they were not traced."""
+    if trace is None:
+        estimator.__dict__.pop("trace_", None)
+    else:
+        estimator.trace_ = trace.steps
 
 
 def with_model(estimator: E, model: Model) -> E:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
 
-from maxcosine.estimators.fitted import lock_of, set_model
+from maxcosine.estimators.fitted import lock_of, set_model, set_trace
 from maxcosine.estimators.labels import known_codes, named_classes, new_classes, unknown_labels, warn_if_sorted
 from maxcosine.estimators.parameters import check_parameters, rule_of
 from maxcosine.estimators.validation import check_training_data, column_keys
@@ -20,12 +20,13 @@ from maxcosine.estimators.weights import row_weights
 from maxcosine.features import Features
 from maxcosine.model import Model
 from maxcosine.rows import canonical, check_rows
+from maxcosine.trace import Trace
 
 if TYPE_CHECKING:
     from maxcosine.estimators.base import OnlineBase
 
 # The attributes that learning sets.
-LEARNT = ("_model", "n_features_in_", "feature_names_in_")
+LEARNT = ("_model", "trace_", "n_features_in_", "feature_names_in_")
 
 # A progress report comes about once a second, between two blocks of rows.
 BLOCK_ROWS, SECONDS_PER_REPORT = 2**14, 1.0
@@ -73,7 +74,9 @@ def new_model(estimator: OnlineBase, classes: np.ndarray, features: Features, dt
         ) from error
 
 
-def learn_chunk(estimator: OnlineBase, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
+def learn_chunk(
+    estimator: OnlineBase, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, trace: bool = False
+) -> None:
     """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does; within `learning`."""
     check_parameters(estimator)
     model: Model | None = getattr(estimator, "_model", None)
@@ -89,7 +92,7 @@ def learn_chunk(estimator: OnlineBase, X: Any, y: Any, classes: Any = None, samp
         return features.map(X, keys, grow=True)
 
     features = Features(X.shape[1]) if model is None else model.features
-    learn_rows(estimator, model, features, to_slots, y, classes, sample_weight)
+    learn_rows(estimator, model, features, to_slots, y, classes, sample_weight, trace=trace)
 
 
 def learn_rows(
@@ -100,6 +103,8 @@ def learn_rows(
     y: np.ndarray,
     classes: Any,
     sample_weight: Any,
+    *,
+    trace: bool = False,
 ) -> None:
     """Learn from rows that were checked; everything else is checked before the model changes.
 
@@ -137,7 +142,7 @@ def learn_rows(
     if is_new and not estimator.shuffle and len(model.classes) > 1:
         warn_if_sorted(codes, len(model.classes), stacklevel=4)
     model.heads.set_params(rule_of(estimator)[1])
-    learn_passes(estimator, model, rows, codes, weights)
+    learn_passes(estimator, model, rows, codes, weights, trace=trace)
     set_model(estimator, model)
     # learn_one has to check the parameters again: those of the rule may have changed.
     estimator.__dict__.pop("_prepared_for", None)
@@ -151,8 +156,10 @@ def learn_passes(
     weights: np.ndarray | None,
     *,
     passes: int = 1,
+    trace: bool = False,
 ) -> None:
-    """Learn all rows, once in each pass."""
+    """Learn all rows, once in each pass; `trace` makes the steps of all passes the attribute `trace_`."""
+    steps = Trace(passes * len(codes) * len(model.heads.table)) if trace else None
     random = check_random_state(estimator.random_state)
     for number in range(1, passes + 1):
         order = random.permutation(len(codes)) if estimator.shuffle else np.arange(len(codes))
@@ -161,7 +168,8 @@ def learn_passes(
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
             blocks = _report_blocks(order, f"[{type(estimator).__name__}] {title}", model)
         for block in blocks:
-            model.learn(rows, codes, block, weights)
+            model.learn(rows, codes, block, weights, trace=steps)
+    set_trace(estimator, steps)
 
 
 def _report_blocks(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
