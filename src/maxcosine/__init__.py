@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ROMMAClassifier,
         SoftMCPClassifier,
         SortedLabelsWarning,
+        TraceDisplay,
     )
     from maxcosine.estimators.files import load, save
     from maxcosine.estimators.merging import merge
@@ -60,6 +61,7 @@ __all__ = [
     "Rule",
     "SoftMCPClassifier",
     "SortedLabelsWarning",
+    "TraceDisplay",
     "cosine_bound",
     "load",
     "maximise",

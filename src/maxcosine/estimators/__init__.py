@@ -17,6 +17,7 @@ from maxcosine.estimators.classifiers import (
     SoftMCPClassifier,
 )
 from maxcosine.estimators.labels import SortedLabelsWarning
+from maxcosine.estimators.trace_display import TraceDisplay
 
 __all__ = [
     "ALMAClassifier",
@@ -34,4 +35,5 @@ __all__ = [
     "ROMMAClassifier",
     "SoftMCPClassifier",
     "SortedLabelsWarning",
+    "TraceDisplay",
 ]

@@ -54,7 +54,7 @@ PARAMETERS_AND_ATTRIBUTES = """average : bool, default=False
     trace_ : structured array of shape (n_steps,)
         What each hypothesis did with each example, with the fields example, row, head, mistake, margin, keep,
         add, norm, coef_sum and ell; only after `fit` or `partial_fit` with ``trace=True``. The how-to guide
-        about traces describes the fields.
+        about traces describes the fields, and :class:`~maxcosine.TraceDisplay` plots them.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : array of shape (n_features,)
