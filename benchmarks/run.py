@@ -21,6 +21,7 @@ import engine
 import one_pass
 import protocol
 import startup
+import tracing
 from table import write_json
 from timing import environment
 
@@ -40,6 +41,7 @@ def main() -> None:
         "startup": lambda: startup.measure(options.data, min(options.repeats, 5)),
         "derived": lambda: derived.measure(options.data, options.repeats),
         "engine": lambda: engine.measure(min(options.repeats, 5)),
+        "tracing": lambda: tracing.measure(options.data, options.repeats),
         "protocol": lambda: protocol.measure(options.data, min(options.repeats, 3)),
     }
     chosen = options.only.split(",") if options.only else list(benchmarks)
