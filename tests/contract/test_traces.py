@@ -128,6 +128,22 @@ def test_norm_and_coef_sum_follow_from_the_steps(rule, setting):
         assert steps["ell"][-1] == pytest.approx(np.atleast_1d(certificate.bound)[head], rel=10 * tolerance)
 
 
+@pytest.mark.parametrize("rule", [name for name, rule in RULES.items() if rule.scale_free])
+def test_lengths_without_meaning_jump_by_powers_of_two_and_ell_does_not(rule):
+    """On noise w shrinks without end, and the engine rescales it."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(30_000, 5)), rng.integers(0, 2, 30_000)
+    trace = SETTINGS[0].classifier(rule).fit(X, codes, trace=True).trace_
+    end = np.searchsorted(np.maximum.accumulate(trace["ell"]), 1e50)  # far beyond, the engine holds Lambda
+    before, steps = trace[: end - 1], trace[1:end]
+    coef_sum = steps["keep"] * before["coef_sum"] + steps["add"]
+    exponents = np.log2(steps["coef_sum"] / coef_sum)
+    np.testing.assert_allclose(exponents, exponents.round(), atol=1e-9)
+    assert np.count_nonzero(exponents.round()) >= 2
+    np.testing.assert_allclose(steps["ell"], steps["coef_sum"] / steps["norm"], rtol=1e-12)
+    assert np.isfinite(trace["norm"]).all()
+
+
 def test_counts_are_those_of_the_certificate(rule):
     for setting in PAIRWISE_SETTINGS:
         X, codes = stream(120, 12, n_classes=setting.n_classes, dtype=setting.dtype)

@@ -7,6 +7,7 @@ import scipy.sparse
 from maxcosine import RULES
 from maxcosine.engine import learn, score
 from maxcosine.heads import Heads, one_vs_rest
+from maxcosine.trace import Trace
 
 N_FEATURES = 40
 
@@ -64,6 +65,18 @@ def test_heads_that_have_learnt_go_on_side_by_side():
         learn(part, X[100:], codes[100:])
         assert np.array_equal(together.last().hypotheses()[0][h], part.last().hypotheses()[0][0])
         assert together.table[h]["mistakes"] == part.table[0]["mistakes"]
+
+
+def test_one_trace_has_the_steps_of_all_rules():
+    X, codes = examples()
+    together = Heads.side_by_side([alone(rule, average=False) for rule in RULES.values()])
+    traces = Trace(len(codes) * len(RULES)), Trace(len(codes))
+    learn(together, X, codes, trace=traces[0])
+    learn(alone(RULES["mcp"], average=False), X, codes, trace=traces[1])
+    head = list(RULES).index("mcp")
+    steps, own = traces[0].steps, traces[1].steps
+    own["head"] = head
+    assert np.array_equal(steps[steps["head"] == head], own)
 
 
 @pytest.mark.parametrize("rule", ["pa", "mcp"])
