@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,24 +24,28 @@ LARGEST_BOUND = "2.0**45"
 
 def python_source(derivation: Derivation) -> str:
     """Return the file of the rule."""
-    header = f'"""The rule {derivation.name}, derived from a cosine bound.\n\n{derivation.explain()}\n"""\n'
-    parts = [header, _imports(derivation)]
+    header = f'"""The rule {derivation.name}, derived from a cosine bound.\n\n{derivation.explain()}\n"""'
+    decorated = _decorator(derivation) + "\n" + "\n".join(_function(derivation))
+    functions = [decorated]
     if any(case.step is NUMERIC for case in derivation.cases):
-        parameters = _symbols(derivation, Parameter) + _symbols(derivation, StateSymbol)
-        parts.append("\n" + maximiser_source(reduced(derivation.bound), parameters))
-    parts.append("\n" + _decorator(derivation) + "\n" + "\n".join(_function(derivation)) + "\n")
-    return "\n".join(parts)
+        inputs = _symbols(derivation, Parameter) + _symbols(derivation, StateSymbol)
+        functions.insert(0, maximiser_source(reduced(derivation.bound), inputs).removeprefix("import math\n").strip())
+    return f"{header}\n\n{_imports(functions)}\n\n\n" + "\n\n\n".join(functions) + "\n"
+
+
+def _imports(functions: list[str]) -> str:
+    """Return the imports of the names that are used."""
+    words = set(re.findall(r"\w+", "\n".join(functions)))
+    of_math = [name for name in ("inf", "sqrt") if name in words]
+    of_rules = [
+        name for name in ("Param", "exact_bound", "recursion_bound", "restart_recursion", "rule") if name in words
+    ]
+    lines = ["import math"] * ("math" in words) + [f"from math import {', '.join(of_math)}", ""]
+    return "\n".join([*lines, f"from maxcosine.rules.rule import {', '.join(of_rules)}"])
 
 
 def _symbols(derivation: Derivation, kind: type[Any]) -> list[Any]:
     return quantities(derivation.expressions, kind)
-
-
-def _imports(derivation: Derivation) -> str:
-    names = ["Param", "exact_bound", "recursion_bound", "restart_recursion", "rule"]
-    text = _decorator(derivation)
-    used = [name for name in names if name in text]
-    return f"from math import inf, sqrt\n\nfrom maxcosine.rules.rule import {', '.join(used)}\n"
 
 
 def _decorator(derivation: Derivation) -> str:
@@ -51,7 +57,7 @@ def _decorator(derivation: Derivation) -> str:
     if derivation.recursive:
         memory = {"bound": 0.0, **memory}
     if memory:
-        traits["state"] = repr(memory)
+        traits["state"] = json.dumps(memory)
     traits |= {name: "True" for name in ("conservative", "scale_free", "scale_invariant") if derivation.has(name)}
     if any(case.step in (sp.oo, NUMERIC) for case in derivation.cases):
         traits["restarts"] = "True"
@@ -61,7 +67,7 @@ def _decorator(derivation: Derivation) -> str:
         traits["gain"] = _rounded_down(m)
     if derivation.recursive and len(memory) == 1:
         traits["restart_state"] = "restart_recursion"
-    traits["reference"] = repr(f"Derived from {derivation.origin}")
+    traits["reference"] = json.dumps(f"Derived from {derivation.origin}")
     return "@rule(\n" + "".join(f"    {name}={value},\n" for name, value in traits.items()) + ")"
 
 
