@@ -1,5 +1,6 @@
 """What `TraceDisplay` draws, number by number."""
 
+import subprocess
 import sys
 
 import matplotlib
@@ -170,6 +171,11 @@ def test_unknown_panels_and_heads_are_refused(three_classes, options, message):
 def test_wrong_number_of_axes_is_refused(three_classes):
     with pytest.raises(ValueError, match="ax has 1 axes for 4 panels; give one for each"):
         TraceDisplay.from_estimator(three_classes, ax=pyplot.figure().add_subplot())
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import sys, maxcosine; maxcosine.TraceDisplay; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_without_matplotlib_the_error_says_what_to_install(three_classes, monkeypatch):

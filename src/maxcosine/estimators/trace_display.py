@@ -241,13 +241,7 @@ class TraceDisplay:
             ]
         )
         for one, name in zip(axes, panels, strict=True):
-            one.set(xscale="log", yscale="log", ylabel=PANELS[name].label)
-            one.grid(alpha=0.3)
-            one.margins(x=0.02)
-            _set_ticks(one.xaxis, "{x:,.0f}")
-            _set_ticks(one.yaxis, "{x:g}")
-            if ax is not None or one.get_subplotspec().is_last_row():
-                one.set_xlabel("examples seen")
+            _label(one, PANELS[name].label, below=ax is not None or one.get_subplotspec().is_last_row())
         self.axes_, self.figure_ = axes, axes[0].figure
         if len(by_head) > 1:
             self._add_legend(new_figure=ax is None)
@@ -305,6 +299,15 @@ def _new_axes(pyplot: Any, n: int) -> np.ndarray:
     for unused in axes.ravel()[n:]:
         figure.delaxes(unused)
     return np.asarray(axes.ravel()[:n])
+
+
+def _label(ax: Any, label: str, *, below: bool) -> None:
+    """Make both axes logarithmic and label them, the horizontal one if `below`."""
+    ax.set(xscale="log", yscale="log", xlabel="examples seen" if below else "", ylabel=label)
+    ax.grid(alpha=0.3)
+    ax.margins(x=0.02)
+    _set_ticks(ax.xaxis, "{x:,.0f}")
+    _set_ticks(ax.yaxis, "{x:g}")
 
 
 def _set_ticks(axis: Any, text: str) -> None:
