@@ -92,7 +92,7 @@ def learn_chunk(
         return features.map(X, keys, grow=True)
 
     features = Features(X.shape[1]) if model is None else model.features
-    learn_rows(estimator, model, features, to_slots, y, classes, sample_weight, trace=trace)
+    learn_rows(estimator, model, features, to_slots, y, classes, sample_weight, trace)
 
 
 def learn_rows(
@@ -103,7 +103,6 @@ def learn_rows(
     y: np.ndarray,
     classes: Any,
     sample_weight: Any,
-    *,
     trace: bool = False,
 ) -> None:
     """Learn from rows that were checked; everything else is checked before the model changes.
