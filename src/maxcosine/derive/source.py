@@ -72,10 +72,8 @@ def _decorator(derivation: Derivation) -> str:
 
 
 def _param(symbol: Parameter) -> str:
-    low, high = (
-        repr(float(one)) if one.is_finite else f"{'-' if one < 0 else ''}inf" for one in (symbol.low, symbol.high)
-    )
-    return f"{symbol.name!r}: Param({float(symbol.start)!r}, low={low}, high={high}, closed='both')"
+    start, low, high = (float(one) for one in (symbol.start, symbol.low, symbol.high))
+    return f'"{symbol.name}": Param({start!r}, low={low!r}, high={high!r}, closed="both")'
 
 
 def _rounded_down(m: Fraction) -> str:
