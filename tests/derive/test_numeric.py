@@ -90,6 +90,8 @@ def test_step_between_a_long_one_and_an_infinite_one(gap):
         (sp.Min(z, 3, 6 - z), 3.0),
         (sp.Min(z, sp.Rational(1, 3)), 1 / 3),
         (sp.Min(z, 2) * z / (1 + z), math.inf),  # a minimum inside
+        (sp.Min(sp.Max(sp.Rational(63, 50), 2 * z), 9 - 12 * z), 9 / 14),  # flat below its peak, in one cell
+        (sp.Min(sp.Max(sp.Rational(63, 50), 2 / z), 9 - 12 / z), 14 / 9),
         (sp.Min(1, z**4 - sp.Max(2, z) / 2), 2**0.25),  # a minimum of a maximum
         (-sp.Abs(sp.cbrt(sp.Min(z, 9) - 2)), 2.0),
         (1 - 1 / (1 + z**2), math.inf),  # and flat in the limit

@@ -69,7 +69,7 @@ def ${name}_bound(t, far$inputs):
     return ${name}_far(t$inputs) if far else ${name}_near(t$inputs)
 
 
-def ${name}_peak(low, high, low_is_outside, far$inputs):
+def ${name}_peak(low, high, low_value, high_value, far$inputs):
     """Where the bound is largest between low, where it rises, and high, where it falls: Newton, or else bisection.
 
     One of the ends may be outside of where the bound is defined; then the peak may be the border.
@@ -77,7 +77,15 @@ def ${name}_peak(low, high, low_is_outside, far$inputs):
     t, move_before = 0.5 * (low + high), high - low
     for _ in range(100):
         value, slope, curvature = ${name}_bound(t, far$inputs)
-        if low_is_outside if math.isnan(value) else slope > 0.0 or (far and slope == 0.0):
+        if math.isnan(value):
+            peak_is_above = math.isnan(low_value)
+        elif slope != 0.0:
+            peak_is_above = slope > 0.0
+        elif value < low_value or value < high_value:  # flat, but not the top
+            peak_is_above = not value < low_value
+        else:  # of a flat top, the end that is nearer to z = 0
+            peak_is_above = far
+        if peak_is_above:
             low = t
         else:
             high = t
@@ -93,7 +101,7 @@ def ${name}_peak(low, high, low_is_outside, far$inputs):
         t = following
         if high - low <= 1e-12 * high:
             break
-    return high if low_is_outside else low
+    return high if math.isnan(low_value) else low
 
 
 def $name(u, c$parameters):
@@ -112,12 +120,10 @@ def $name(u, c$parameters):
             high_value, high_slope, _ = ${name}_bound(high, far$inputs)
             if high_value > scanned_height:
                 scanned, scanned_height = 1.0 / high if far else high, high_value
-            low_is_outside, high_is_outside = math.isnan(low_value), math.isnan(high_value)
-            # Of a flat top, the end is taken that is nearer to z = 0. A slope that is NaN counts as either.
-            rises_at_low = not low_slope <= 0.0 or (far and low_slope == 0.0)
-            falls_at_high = not high_slope >= 0.0 or (not far and high_slope == 0.0)
-            if rises_at_low and falls_at_high and not (low_is_outside and high_is_outside):
-                t = ${name}_peak(low, high, low_is_outside, far$inputs)
+            # A slope that is 0 or NaN counts as either, but a cell that is flat at both ends has no peak.
+            has_peak = not low_slope < 0.0 and not high_slope > 0.0 and not low_slope == high_slope == 0.0
+            if has_peak and not (math.isnan(low_value) and math.isnan(high_value)):
+                t = ${name}_peak(low, high, low_value, high_value, far$inputs)
                 value = ${name}_bound(t, far$inputs)[0]
                 step = _reciprocal(t) if far else t
                 if _is_above(value, height) or (step < best and not _is_above(height, value)):
