@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -161,11 +162,23 @@ def test_infinite_maximiser_restarts(derived):
     assert derived["naromma"].rule(0.9, 1.0, 1.0, 0.5, (), ())[:2] == (0.0, 1.0)
 
 
-def test_derived_rule_is_cloned_and_pickled(derived):
+@pytest.mark.parametrize("pickler", [pickle, cloudpickle])
+def test_derived_rule_is_cloned_and_pickled(derived, pickler):
     learner = clone(OnlineClassifier(derived["mcp_exact"].rule))
     X, y = noisy_stream(1, n=200)
-    copy = cloudpickle.loads(cloudpickle.dumps(learner.fit(X, y)))
-    np.testing.assert_array_equal(copy.predict(X), learner.predict(X))
+    copy = pickler.loads(pickler.dumps(learner.fit(X[:100], y[:100])))
+    for one in (copy, learner):
+        one.partial_fit(X[100:], y[100:])
+    np.testing.assert_array_equal(copy.coef_, learner.coef_)
+    assert copy.certificate_ == learner.certificate_
+
+
+def test_pickled_rule_keeps_changed_parameters():
+    a = param("a", 1, low=0, high=2)
+    changed = curve(1 / (1 + a * Abs(v)), theta=0.5, name="damped").rule.with_params({"a": 2})
+    copy = pickle.loads(pickle.dumps(changed))
+    assert copy.make_params() == (2.0,)
+    assert copy.gain == changed.gain == 1.0
 
 
 def test_derived_rules_learn_side_by_side(derived, tmp_path):

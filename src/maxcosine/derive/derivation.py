@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +28,7 @@ from maxcosine.derive.symbols import (
     v,
     x,
 )
+from maxcosine.rules.derived import rule_of
 from maxcosine.rules.rule import Rule
 
 
@@ -128,13 +128,7 @@ class Derivation:
     @cached_property
     def rule(self) -> Rule:
         """The rule, usable wherever a rule is."""
-        path, code = f"<derived rule {self.name}>", self.to_python()
-        # So that tracebacks and Numba's messages show the lines of the rule.
-        linecache.cache[path] = (len(code), None, code.splitlines(keepends=True), path)
-        space: dict[str, Any] = {"__name__": f"maxcosine_derived.{self.name}"}
-        exec(compile(code, path, "exec"), space)  # text that `source` has written, never a user's
-        found: Rule = space[self.name]
-        return found
+        return rule_of(self.name, self.to_python())
 
     def to_python(self) -> str:
         """Return the rule as the text of a Python file, which needs maxcosine but no SymPy."""
