@@ -17,6 +17,7 @@
       axis: { labelColor: ink, titleColor: soft, domainColor: line, tickColor: soft, gridColor: grid },
       legend: { labelColor: ink },
       rule: { color: ink },
+      text: { color: ink },
     };
   }
 
