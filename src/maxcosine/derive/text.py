@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import html as html_escape
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
+from sympy.printing.mathml import MathMLPresentationPrinter
+from sympy.printing.str import StrPrinter
 
 from maxcosine.derive.lemma3 import NUMERIC, Case
 from maxcosine.derive.symbols import c, ell, g, norm_w, sq_x, u, x
 
 if TYPE_CHECKING:
+    from maxcosine.derive.claims import Claim
     from maxcosine.derive.derivation import Derivation
 
 LATEX_NAMES = {
@@ -23,35 +27,128 @@ LATEX_NAMES = {
     u: "u",
     c: "c",
 }
-LEMMA_1 = "(ell + x)^2 / (1 + sq_x x^2 + 2 g x)"
+MATHML_NAMES = {
+    ell: sp.Symbol("\N{SCRIPT SMALL L}", real=True),
+    sq_x: sp.Symbol("\N{DOUBLE VERTICAL LINE}a\N{DOUBLE VERTICAL LINE}", positive=True) ** 2,
+    norm_w: sp.Symbol("\N{DOUBLE VERTICAL LINE}w\N{DOUBLE VERTICAL LINE}", positive=True),
+}
 LONG = 30
-"""An expression with more operations is not written out."""
+"""An expression with more operations is not written out in a table."""
+MEDIUM = 12
+"""An expression with more operations is not written out in plain text."""
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
-IN_REALS = "Proofs are about real arithmetic; lengths in counterexamples are in units of norm(x)."
+IN_REALS = "Proofs are about real arithmetic; lengths in counterexamples are in units of norm(a)."
+TRAITS = ("conservative", "scale_free", "scale_invariant")
+"""Claims that the mistake bound does not need."""
+WIDTH = 79
+MEANINGS = {
+    x: "the relative step",
+    ell: "cosine bound: cos(w, s) >= gamma ell if s separates with margin gamma",
+    g: "y (w.a) / norm(w); a mistake is g <= 0",
+    sq_x: "norm(a)^2",
+    norm_w: "norm(w)",
+}
+IN_COUNTEREXAMPLES = {"u": "ell norm(a)", "c": "g / norm(a)", "z": "x norm(a)"}
+
+
+class _PositiveFirst:
+    """Printers of 1 - x, where SymPy's print -x + 1."""
+
+    def _as_ordered_terms(self, expr: sp.Expr, order: Any = None) -> list[sp.Expr]:
+        terms = expr.as_ordered_terms()
+        return sorted(terms, key=lambda term: (term.could_extract_minus_sign(), not term.is_number))
+
+
+class _TextPrinter(_PositiveFirst, StrPrinter):  # type: ignore[misc]
+    pass
+
+
+class _MathMLPrinter(_PositiveFirst, MathMLPresentationPrinter):  # type: ignore[misc]
+    pass
+
+
+def written(expression: Any) -> str:
+    """Return an expression as plain text that `parse_expression` reads."""
+    return str(_TextPrinter().doprint(expression))
+
+
+def mathml(expression: Any) -> str:
+    """Return an expression as MathML, which browsers show without further scripts."""
+    body = _MathMLPrinter().doprint(expression.subs(MATHML_NAMES))
+    return f"<math>{html_escape.unescape(body)}</math>"
 
 
 def condition(conditions: Sequence[Any]) -> str:
     """Return conditions as one line."""
-    return " and ".join(map(str, conditions)) or "always"
+    return " and ".join(map(written, conditions)) or "always"
 
 
 def explain(derivation: Derivation) -> str:
-    """Describe a derivation in plain text."""
-    lines = [f"{derivation.name}: w <- w + norm(w) x y a, with ell, g = y (w.a) / norm(w) and sq_x = norm(a)^2"]
+    """Describe a derivation in plain text, 79 columns wide."""
+    lines = [derivation.name, "", *_symbols(derivation), ""]
     if derivation.bound is not None:
-        lines.append(f"  maximises  {derivation.bound}")
-    lines.append(f"  moves      when {condition(derivation.when)}")
+        lines += _wrapped("x maximises ", written(derivation.bound))
+    lines += _wrapped("w moves ", f"if {condition(derivation.when)}:" if derivation.when else "by these cases:")
     for name, case in zip(ROMAN, derivation.cases, strict=False):
-        lines.append(f"  {name:<4}       if {condition(case.conditions)}: {_step(case)}")
-        if case.step != 0:
-            lines.append(f"             then ell'^2 = {_next(derivation, case)}")
-    lines.append(f"  bound      {_accounting(derivation)}")
+        lines += _case(derivation, name if len(derivation.cases) > 1 else "", case)
+    lines += _wrapped("", _accounting(derivation))
     for symbol in derivation.parameters:
-        lines.append(f"  parameter  {symbol.name} = {symbol.start}, from {symbol.low} to {symbol.high}")
-    lines += ["", "What is proven of it:"]
+        lines.append(f"Parameter {symbol.name} = {symbol.start}, from {symbol.low} to {symbol.high}")
+    needed = [claim for claim in derivation.claims if claim.name not in TRAITS]
+    traits = [claim for claim in derivation.claims if claim.name in TRAITS]
     width = max(len(claim.statement) for claim in derivation.claims)
-    lines += [f"  {claim.statement:<{width}}  {claim.verdict}" for claim in derivation.claims]
-    return "\n".join([*lines, f"  {derivation.mistake_bound()}", IN_REALS])
+    lines += ["", "What is proven of it, in real arithmetic:", *_claims(needed, width)]
+    lines += [*_conclusion(derivation), "", "Its traits:", *_claims(traits, width)]
+    names = {name for claim in derivation.claims for name in claim.verdict.counterexample}
+    meanings = [f"{name} = {meaning}" for name, meaning in IN_COUNTEREXAMPLES.items() if name in names]
+    return "\n".join([*lines, *([f"Here {', '.join(meanings)}."] if meanings else [])])
+
+
+def _symbols(derivation: Derivation) -> Iterator[str]:
+    yield "An example a with label y moves the hypothesis: w <- w + norm(w) x y a."
+    for symbol, meaning in MEANINGS.items():
+        if symbol != norm_w or any(one.has(norm_w) for one in derivation.expressions):
+            yield f"  {symbol.name:<5} {meaning}"
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    """Return a labelled text in lines, the further ones indented as much as the label, at breaks between words."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=label,
+        subsequent_indent=" " * len(label),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _case(derivation: Derivation, name: str, case: Case) -> list[str]:
+    label = f"  {name:<3}  " if name else "  "
+    lines = _wrapped(label, f"if {condition(case.conditions)}:") if case.conditions else []
+    lines += _wrapped(" " * len(label) + "  " if case.conditions else label, _step(case))
+    after = _next(derivation, case)
+    if after is not None:
+        lines += _wrapped(" " * (len(label) + 2 * bool(case.conditions)), f"ell**2 becomes {after}")
+    return lines
+
+
+def _claims(claims: Iterable[Claim], width: int) -> Iterator[str]:
+    for claim in claims:
+        line = f"  {claim.statement:<{width}}  {verdict(claim)}"
+        yield line if len(line) <= WIDTH else f"  {claim.statement}\n      {verdict(claim)}"
+
+
+def verdict(claim: Claim) -> str:
+    """Return what was found out about a claim; false without a counterexample means for no example at all."""
+    found = claim.verdict
+    return "false" if found.status == "false" and not found.counterexample else str(found)
+
+
+def _conclusion(derivation: Derivation) -> list[str]:
+    found = derivation.mistake_bound()
+    where = "" if found.m is None else " on examples with norm(a) <= R that are separable with margin gamma"
+    return _wrapped("", f"Hence {found}{where}.")
 
 
 def _step(case: Case) -> str:
@@ -59,22 +156,23 @@ def _step(case: Case) -> str:
         return "no step"
     if case.step == sp.oo:
         return "w becomes y a"
-    return "x is found numerically" if case.step is NUMERIC else f"x = {case.step}"
+    return "x is found numerically" if case.step is NUMERIC else f"x = {written(case.step)}"
 
 
-def _next(derivation: Derivation, case: Case) -> str:
-    if case.step is NUMERIC:
-        return LEMMA_1
+def _next(derivation: Derivation, case: Case) -> str | None:
+    """Return the square of the bound after a step; None if it is unchanged, or a long form of Lemma 1."""
+    if case.step == 0 or case.step is NUMERIC:
+        return None
     after = derivation.next_sq(case)
-    return str(after) if derivation.recursive or sp.count_ops(after) <= LONG else LEMMA_1
+    return written(after) if derivation.recursive or sp.count_ops(after) <= MEDIUM else None
 
 
 def _accounting(derivation: Derivation) -> str:
     if derivation.paper:
-        return "the maximum of the bound, kept by the rule"
-    return (
-        "as given, kept by the rule" if derivation.next_bound is not None else "Lambda / norm(w): Lemma 1 at the step"
-    )
+        return "ell becomes the maximum of the bound; the rule keeps it."
+    if derivation.next_bound is not None:
+        return "ell becomes what was given as the next bound; the rule keeps it."
+    return "ell is Lambda / norm(w): Lemma 1, (ell + x)/sqrt(1 + 2*g*x + sq_x*x**2), at the step that is taken."
 
 
 def _rows(derivation: Derivation) -> list[tuple[str, str, str, str]]:
@@ -120,7 +218,7 @@ def html(derivation: Derivation) -> str:
         for name, *row in _rows(derivation)
     )
     proven = "".join(
-        f"<tr><td>{html_escape.escape(claim.statement)}</td><td>{html_escape.escape(str(claim.verdict))}</td></tr>"
+        f"<tr><td>{html_escape.escape(claim.statement)}</td><td>{html_escape.escape(verdict(claim))}</td></tr>"
         for claim in derivation.claims
     )
     head = "<tr><th>Type</th><th>Condition</th><th>$\\mathbf{w}_{i+1}$</th><th>$\\ell_{i+1}^2$</th></tr>"
