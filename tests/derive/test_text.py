@@ -54,6 +54,11 @@ def test_false_without_a_counterexample_is_said_without_one():
     assert verdict(margins_only.claim("moves")).startswith("false at ")
 
 
+def test_a_gain_of_zero_is_not_said_to_be_more():
+    gain = derive(step=-g / sq_x, when=g <= 0).claim("gain")
+    assert (gain.m, gain.statement) == (0, "a mistake raises ell^2 by at least 0 / sq_x")
+
+
 def test_written_expressions_can_be_read_again():
     names = {one.name: one for one in (x, ell, g, sq_x)}
     for expression in (LEMMA_1, (1 - ell * g) / (ell * sq_x - g), ell**2 - Max(0, g) * ell / sq_x - 1 / sq_x):

@@ -90,7 +90,7 @@ def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
         Claim("moves", "every mistake moves", prover.moves()),
         Claim("sound", "the bound never exceeds that of Lemma 1", prover.sound()),
         Claim("rises", "ell never falls", prover.rises()),
-        Claim("gain", f"a mistake raises ell^2 by {f'at least {m}' if m else 'some m'} / sq_x", gain, m),
+        Claim("gain", f"a mistake raises ell^2 by {'some m' if m is None else f'at least {m}'} / sq_x", gain, m),
         Claim("conservative", "it moves on mistakes only", prover.conservative()),
         Claim("scale_free", "the length of w means nothing", prover.scale_free()),
         Claim("scale_invariant", "the unit of length means nothing", IDENTITY),  # `derive` has checked the units
