@@ -27,11 +27,14 @@ LATEX_NAMES = {
     u: "u",
     c: "c",
 }
-MATHML_NAMES = {
-    ell: sp.Symbol("\N{SCRIPT SMALL L}", real=True),
-    sq_x: sp.Symbol("\N{DOUBLE VERTICAL LINE}a\N{DOUBLE VERTICAL LINE}", positive=True) ** 2,
-    norm_w: sp.Symbol("\N{DOUBLE VERTICAL LINE}w\N{DOUBLE VERTICAL LINE}", positive=True),
+_NORM_A, _NORM_W = sp.symbols("norma normw", positive=True)
+MATHML = {
+    "<mi>ell</mi>": "<mi>\N{SCRIPT SMALL L}</mi>",
+    "<mi>norma</mi>": "<mi>\N{DOUBLE VERTICAL LINE}a\N{DOUBLE VERTICAL LINE}</mi>",
+    "<mi>normw</mi>": "<mi>\N{DOUBLE VERTICAL LINE}w\N{DOUBLE VERTICAL LINE}</mi>",
+    "<mo>-</mo>": "<mo>\N{MINUS SIGN}</mo>",
 }
+"""SymPy orders terms by names: symbols get theirs when the order is settled."""
 LONG = 30
 """An expression with more operations is not written out in a table."""
 MEDIUM = 12
@@ -41,6 +44,7 @@ IN_REALS = "Proofs are about real arithmetic; lengths in counterexamples are in 
 TRAITS = ("conservative", "scale_free", "scale_invariant")
 """Claims that the mistake bound does not need."""
 WIDTH = 79
+LEMMA_1_SQ = (ell + x) ** 2 / (1 + sq_x * x**2 + 2 * g * x)
 MEANINGS = {
     x: "the relative step",
     ell: "cosine bound: cos(w, s) >= gamma ell if s separates with margin gamma",
@@ -74,8 +78,11 @@ def written(expression: Any) -> str:
 
 def mathml(expression: Any) -> str:
     """Return an expression as MathML, which browsers show without further scripts."""
-    body = _MathMLPrinter().doprint(expression.subs(MATHML_NAMES))
-    return f"<math>{html_escape.unescape(body)}</math>"
+    body = _MathMLPrinter().doprint(expression.subs({sq_x: _NORM_A**2, norm_w: _NORM_W}))
+    body = body.replace("&InvisibleTimes;", "\N{INVISIBLE TIMES}")  # HTML has fewer named characters than XML
+    for name, shown in MATHML.items():
+        body = body.replace(name, shown)
+    return f'<math displaystyle="true">{body}</math>'
 
 
 def condition(conditions: Sequence[Any]) -> str:
@@ -175,11 +182,23 @@ def _accounting(derivation: Derivation) -> str:
     return "ell is Lambda / norm(w): Lemma 1, (ell + x)/sqrt(1 + 2*g*x + sq_x*x**2), at the step that is taken."
 
 
+def case_rows(derivation: Derivation) -> Iterator[tuple[str, list[Any], sp.Expr | None, sp.Expr]]:
+    """Yield type, conditions, step and squared bound afterwards of each case; the step is None if it is numeric."""
+    for name, case in zip(ROMAN, derivation.cases, strict=False):
+        conditions = [*case.conditions] if case.step == 0 else [*case.conditions, *derivation.when]
+        after = LEMMA_1_SQ if _is_long(derivation, case) else derivation.next_sq(case)
+        yield name, conditions, None if case.step is NUMERIC else case.step, after
+
+
+def _is_long(derivation: Derivation, case: Case) -> bool:
+    """Whether Lemma 1 at the step is shorter than the bound written out."""
+    return case.step is NUMERIC or (not derivation.recursive and sp.count_ops(derivation.next_sq(case)) > LONG)
+
+
 def _rows(derivation: Derivation) -> list[tuple[str, str, str, str]]:
     """Return type, condition, new hypothesis and new bound of each case, as LaTeX."""
     rows = []
-    for name, case in zip(ROMAN, derivation.cases, strict=False):
-        conditions = [*case.conditions] if case.step == 0 else [*case.conditions, *derivation.when]
+    for case, (name, conditions, _, _) in zip(derivation.cases, case_rows(derivation), strict=False):
         when = r",\ ".join(_latex(one) for one in conditions) or r"\text{always}"
         rows.append((name, when, _latex_step(case), _latex_next(derivation, case)))
     return rows
@@ -195,7 +214,7 @@ def _latex_step(case: Case) -> str:
 
 
 def _latex_next(derivation: Derivation, case: Case) -> str:
-    if case.step is NUMERIC or (not derivation.recursive and sp.count_ops(derivation.next_sq(case)) > LONG):
+    if _is_long(derivation, case):
         return r"\frac{(\ell_i + x^*)^2}{1 + \|\mathbf{a}_i\|_2^2 {x^*}^2 + 2 \gamma_i x^*}"
     return _latex(derivation.next_sq(case))
 

@@ -42,11 +42,11 @@ def page(comparison: Mapping[str, Any]) -> str:
     results = ComparedRules(comparison)
     return html_page.page(
         [errors(results), learning(results)],
-        [_table(results)],
+        [table(results)],
         kind="maxcosine comparison",
         title=_capitalise(f"{titles_of(results.rules)} on {_names(comparison['data'], 1)}"),
         method=_method(results),
-        summary=_summary(results),
+        summary=summary(results),
         numbers=_key_numbers(results),
         rules=results.rules,
         shown=results.rules[:FEW],
@@ -88,7 +88,8 @@ def _method(results: ComparedRules) -> str:
     return f"{text} Then the rules are tested on {results.test_examples:,} examples: {source}."
 
 
-def _summary(results: ComparedRules) -> Iterable[str]:
+def summary(results: ComparedRules) -> Iterable[str]:
+    """Yield the outcome in paragraphs."""
     kind = results.kinds[-1]
     error = results.errors(kind)
     best, *others = error
@@ -231,7 +232,8 @@ def learning(results: ComparedRules) -> Figure:
     )
 
 
-def _table(results: ComparedRules) -> str:
+def table(results: ComparedRules) -> str:
+    """Return the table of the rules, as HTML."""
     rows = []
     for rule, row in results.rows.items():
         title = title_of(rule)

@@ -31,6 +31,7 @@ def page(
     rules: Sequence[str],
     shown: Sequence[str],
     labels: Sequence[str] = (),
+    sections: Iterable[tuple[str, str, str]] = (),
     **texts: str,
 ) -> str:
     """Return a report.
@@ -42,14 +43,18 @@ def page(
     facts : what is needed to reproduce the report, besides the command
     rules, shown : all rules, and those whose curves are drawn at first
     labels : the labels that the reader can choose
+    sections : the id, title and HTML of sections before the figures
     texts : `kind` and `title` of the report, `method`, `command`, and what the command can `repeat`
     """
+    sections, content = list(sections), "\n".join(tables)
     bundle, script = renderer().javascript_bundle(), _resource("page.js")
     vega = bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")  # these would end the script
     return Template(_resource("page.html")).substitute(
         {name: escape(text) for name, text in texts.items()},
         policy=escape(_content_policy(vega, script)),
         style=_resource("page.css"),
+        links="".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title, _ in sections),
+        sections="\n".join(_section_html(*one) for one in sections),
         summary="\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in summary),
         numbers="\n".join(
             f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>'
@@ -57,12 +62,23 @@ def page(
             for name, value, detail in numbers
         ),
         figures="\n".join(_figures_html(figures, rules, shown, labels)),
-        tables="\n".join(tables),
+        tables=_section_html("tables", "Tables", f"{SORTING}\n{content}") if content else "",
+        tables_link='<a href="#tables">Tables</a> ' if content else "",
         facts="\n".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in facts),
         data=_data(figures, shown),
         vega=vega,
         script=script,
     )
+
+
+SORTING = '<p class="note scripted-only">Click a heading to sort by its column; click again to reverse the order.</p>'
+
+
+def _section_html(name: str, title: str, content: str) -> str:
+    return f"""<section id="{name}" aria-labelledby="{name}-title">
+<h2 id="{name}-title">{escape(title)}</h2>
+{content}
+</section>"""
 
 
 def _resource(name: str) -> str:

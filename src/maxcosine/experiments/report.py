@@ -26,7 +26,7 @@ def page(results: Results) -> str:
     """Return the report as HTML."""
     return html_page.page(
         figures(results),
-        _tables(results),
+        tables(results),
         kind="maxcosine experiment",
         title=f"{titles_of(results.rules)} on {results.title}",
         method=_method(results),
@@ -80,7 +80,8 @@ def _facts(results: Results) -> Iterable[tuple[str, str]]:
     yield "Started", results.started
 
 
-def _tables(results: Results) -> Iterable[str]:
+def tables(results: Results) -> Iterable[str]:
+    """Yield the tables of the counts, as HTML."""
     yield _rules_table(results)
     yield _mistakes_table(results)
     found = differences(results, focus(results))

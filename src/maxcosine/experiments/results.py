@@ -58,7 +58,8 @@ class Results:
     dataset: dict[str, Any]
     """name, title, train, test, features, labels (names), sha256, source."""
     protocol: dict[str, Any]
-    """rules, params (of each rule that has any), gains (of all rules), permutations, buckets, bucket_size, seed."""
+    """rules, params (of each rule that has any), gains (of all rules), permutations, buckets, bucket_size, seed;
+    focus, the rule that the others are compared with, if it is not the usual one."""
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     command: str = ""

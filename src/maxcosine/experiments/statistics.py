@@ -45,7 +45,9 @@ class Difference:
 
 
 def focus(results: Results) -> str:
-    """Return the rule that the others are compared with: the paper's, or else the last."""
+    """Return the rule that the others are compared with: the one that `protocol` names, the paper's, or the last."""
+    if named := results.protocol.get("focus"):
+        return str(named)
     return "mcp" if "mcp" in results.rules else results.rules[-1]
 
 

@@ -14,8 +14,13 @@ PAPER_RIVALS = ("pa", "aggressive_romma")
 
 
 def summarise(results: Results) -> list[str]:
-    """Return paragraphs: on the paper's claim, if its rules were run, and on all rules, if there are more."""
+    """Return paragraphs: on the paper's claim, if its rules were run, and on all rules, if there are more.
+
+    If the results name a rule to focus on, the first paragraph compares it with each other rule instead.
+    """
     rules = results.rules
+    if "focus" in results.protocol:
+        return [_comparisons(results), _ranking(results)]
     rivals = [rule for rule in PAPER_RIVALS if rule in rules]
     paragraphs = []
     if "mcp" in rules and rivals:
@@ -58,6 +63,21 @@ def _claim(results: Results, rivals: Sequence[str]) -> str:
         f"The paper's claim, that MCP makes fewer test mistakes than {rival_titles} in a single pass, "
         f"{outcome} Over all labels, {overall}."
     )
+
+
+def _comparisons(results: Results) -> str:
+    """Compare the rule in focus with each other rule, over all labels."""
+    parts = []
+    for one in differences(results, focus(results)):
+        if one.label is not None:
+            continue
+        if one.better == one.worse == 0:
+            parts.append(f"exactly as many as {title_of(one.other)}")
+            continue
+        interval = f" (95 % interval {one.low:+.1f} to {one.high:+.1f})" if isfinite(one.low) else ""
+        more = "fewer" if one.mean <= 0.0 else "more"
+        parts.append(f"{abs(one.mean):.1f} {more} than {title_of(one.other)}{interval}")
+    return f"Mean test mistakes of {title_of(focus(results))} on {results.title}: {join_words(parts)}."
 
 
 def _comparison(one: Difference) -> str:
