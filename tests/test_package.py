@@ -26,7 +26,7 @@ class Refuse:
 sys.meta_path.insert(0, Refuse())
 import maxcosine, maxcosine.model_file, maxcosine.merging, maxcosine.training
 assert maxcosine.framework and maxcosine.RULES and maxcosine.Certificate
-assert not {"sklearn", "pyarrow", "numba"} & set(sys.modules)
+assert not {"sklearn", "pyarrow", "numba", "sympy"} & set(sys.modules)
 """
 
 

@@ -178,8 +178,10 @@ main()
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
+        (["--help"], {"numpy", "scipy", "sklearn", "sympy"}),
+        (["derive", "--help"], {"numpy", "scipy", "sklearn", "sympy"}),
         (["train", "--help"], {"numpy", "scipy", "sklearn"}),
-        (["train", "a.svm", "--model", "model"], {"numba", "sklearn", "pyarrow", "rich"}),
+        (["train", "a.svm", "--model", "model"], {"numba", "sklearn", "sympy", "pyarrow", "rich"}),
     ],
 )
 def test_commands_import_only_what_they_need(folder, arguments, unwanted):

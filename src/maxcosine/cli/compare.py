@@ -97,7 +97,7 @@ def compare(
         if test:
             n_bad, messages = n_bad + tested.n_bad, messages + tested.bad.messages
     found = {**comparison.as_dict(), "bad_lines": n_bad, "first_bad_lines": messages[:MAX_REPORTED]}
-    print_outcome(found, _show, json=json)
+    print_outcome(found, show, json=json)
     if report is not None:
         details = {
             "data": describe_inputs(stream.inputs.names),
@@ -112,7 +112,7 @@ def compare(
         tell(f"report   {report}  (open it in a browser)")
 
 
-def _show(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any]) -> None:
     """Print a table of the rules, the best one first."""
     from maxcosine.certificate_text import mistake_bound, rounded_up
     from maxcosine.cli.display import console

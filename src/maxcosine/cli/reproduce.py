@@ -94,7 +94,7 @@ def reproduce(
     params = params_of([learner.rule for learner in learners_of(named)], param)
     learners = learners_of(named, average=average, params=params)
     compile_rules([learner.rule for learner in learners])
-    found = _load(dataset, data)
+    found = load(dataset, data)
     protocol = Protocol(learners, found.buckets, permutations, seed)
     json = json or Path(f"maxcosine-{found.name}.json")
     report = report or json.with_suffix(".html")
@@ -139,7 +139,7 @@ def _refuse_to_replace(*paths: Path) -> None:
             )
 
 
-def _load(name: Name | None, folder: Path | None) -> Dataset:
+def load(name: Name | None, folder: Path | None) -> Dataset:
     """Load the data set of this name; without a name, the best one that is available."""
     from maxcosine.cli.display import ProgressLine
     from maxcosine.experiments import datasets
