@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from maxcosine.derive import source, text
 from maxcosine.derive.claims import Claim, MistakeBound, claims_of, mistake_bound
 from maxcosine.derive.lemma3 import NUMERIC, BadBound, Case, maximise_bound, tidy
 from maxcosine.derive.symbols import (
+    IN_CODE,
     Parameter,
     StateSymbol,
     UnitError,
@@ -300,8 +302,8 @@ def _conditions(when: Any) -> tuple[Relational, ...]:
 
 def _check(name: str, bound: Any, step: Any, next_bound: Any, next_state: Mapping[Any, Any]) -> None:
     """Refuse names, symbols and units that make no sense."""
-    if not name.isidentifier():
-        raise ValueError(f"name={name!r} is not a Python name")
+    if not name.isidentifier() or keyword.iskeyword(name) or name in IN_CODE:
+        raise ValueError(f"name={name!r} is not a Python name that a rule can have; choose another")
     for what, value in ("bound", bound), ("step", step), ("next_bound", next_bound):
         if value is not None:
             require_unit(sp.sympify(value), what)

@@ -7,6 +7,7 @@ By the same token sq_x = 1 may be assumed in proofs: they are about u = ell norm
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -23,9 +24,14 @@ LENGTHS = {x: -1, ell: -1, g: 1, sq_x: 2, norm_w: 1}
 
 REDUCED = {ell: u, g: c, sq_x: sp.Integer(1), x: z}
 
-RESERVED = {"argmax", "coef_sum", "margin", "params", "sq_w", "state"} | {
-    one.name for one in (x, ell, g, sq_x, norm_w, u, c, z, v)
-}
+IN_CODE = {"abs", "best_step", "inf", "max", "min", "sqrt"}
+"""What the function of a rule calls."""
+
+RESERVED = (
+    IN_CODE
+    | {"argmax", "coef_sum", "margin", "params", "sq_w", "state"}
+    | {one.name for one in (x, ell, g, sq_x, norm_w, u, c, z, v)}
+)
 """Names that mean something else in a bound, a proof or the function of a rule."""
 
 SPACE = (u > 0, c > -1, c < 1)
@@ -42,7 +48,7 @@ class Quantity(sp.Symbol):  # type: ignore[misc]
     __slots__ = ("high", "low", "start")
 
     def __new__(cls, name: str, start: Any, low: Any, high: Any) -> Quantity:
-        if not name.isidentifier() or name in RESERVED:
+        if not name.isidentifier() or keyword.iskeyword(name) or name in RESERVED:
             taken = ", ".join(sorted(RESERVED))
             raise ValueError(f"{name!r} cannot name a parameter; choose a Python name other than {taken}")
         self = sp.Symbol.__xnew__(cls, name, real=True)
