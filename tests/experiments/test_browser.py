@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from maxcosine.experiments import report
+from maxcosine.derive import derive, ell, g, sq_x, sqrt, x
+from maxcosine.experiments import derivation_report, report
 from tests.experiments.small import HOSTILE, MANY, PAPER, small_results
 
 pytestmark = pytest.mark.browser
@@ -36,6 +37,8 @@ def folder(tmp_path_factory):
     report.write(small_results(PAPER), folder / "few.html")
     report.write(small_results(MANY), folder / "many.html")
     report.write(small_results(("mcp", HOSTILE), (HOSTILE, "Bag")), folder / "hostile.html")
+    naromma = derive((ell + x) / sqrt(1 + sq_x * x**2 + 2 * g * x), name="mine")
+    derivation_report.write(naromma, folder / "derived.html", "maxcosine derive")
     return folder
 
 
@@ -100,6 +103,18 @@ def test_every_chart_is_drawn_without_messages_or_requests(read, folder, name):
         assert chart.get_attribute("role") == "img"
     assert reader.messages == []
     assert reader.requests == [(folder / f"{name}.html").as_uri()]
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
+def test_formulas_of_a_derivation_are_laid_out_without_messages_or_requests(read, folder, viewport):
+    reader = read("derived", viewport=viewport)
+    fraction = reader.page.locator("#algorithm td mfrac").last
+    above, below = (fraction.locator(f"> :nth-child({k})").bounding_box() for k in (1, 2))
+    assert above["y"] + above["height"] <= below["y"] + 1
+    assert len(reader.charts) == 1
+    assert reader.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert reader.messages == []
+    assert reader.requests == [(folder / "derived.html").as_uri()]
 
 
 def test_hostile_names_do_nothing(read):
