@@ -129,10 +129,12 @@ def _lemma_3(phi: Phi) -> list[tuple[tuple[Any, ...], sp.Expr, sp.Expr]]:
 
 
 def tidy(expression: sp.Expr) -> sp.Expr:
-    """Return an expression as one factored fraction whose denominator is positive for most examples."""
+    """Return an expression as one factored fraction; factors of its denominator are positive for most examples."""
     above, below = sp.fraction(sp.factor(expression))
     usual = {ell: 2, g: sp.Rational(1, 7), sq_x: 1, norm_w: 1, **{one: one.start for one in quantities([below])}}
-    return -above / -below if below.subs(usual).is_negative else above / below
+    sums = [factor for factor in sp.Mul.make_args(below) if factor.is_Add and factor.subs(usual).is_negative]
+    flipped = below.xreplace({factor: -factor for factor in sums})
+    return (above if len(sums) % 2 == 0 else -above) / flipped
 
 
 def _signed_square(value: sp.Expr) -> sp.Expr:
