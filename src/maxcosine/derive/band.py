@@ -17,7 +17,7 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from maxcosine.derive.lemma3 import NUMERIC
-from maxcosine.derive.proving import Verdict, best_constant, feasible, prove, prove_in_one_variable
+from maxcosine.derive.proving import Verdict, best_constant, feasible, prove
 from maxcosine.derive.symbols import c, quantities, reduced, u, v
 
 if TYPE_CHECKING:
@@ -56,12 +56,7 @@ class Piece:
 
     def prove(self, claim: sp.Expr) -> Verdict:
         """Decide whether an expression in v is never negative on the piece."""
-        if quantities([claim, *self.conditions]) or _is_rational(claim):
-            return prove(claim, self.region)
-        allowed = sp.Intersection(*(one.as_set() for one in self.conditions))
-        if allowed is sp.S.EmptySet:
-            return Verdict("proved", "signs")
-        return prove_in_one_variable(claim, v, allowed.inf, allowed.sup)
+        return prove(claim, self.region)
 
     def prove_forward(self) -> Verdict:
         """Decide whether the step is never negative; a counterexample is in u and c."""
@@ -97,10 +92,6 @@ class Piece:
 
 def _loses(u: Fraction, c: Fraction, z: sp.Expr, m: Any) -> bool:
     return bool((u + z) ** 2 < (u**2 + m) * (1 + z**2 + 2 * c * z))
-
-
-def _is_rational(expression: sp.Expr) -> bool:
-    return all(power.exp.is_Integer for power in expression.atoms(sp.Pow))
 
 
 def pieces_of(derivation: Derivation) -> tuple[Piece, ...] | None:

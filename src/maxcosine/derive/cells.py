@@ -5,9 +5,6 @@ Variables are eliminated one after the other. Over an open cell of the remaining
 coefficient, discriminant or resultant vanishes, the roots of the polynomials are continuous functions that neither
 meet nor disappear: leading coefficients, discriminants and resultants are all that has to be projected
 (Strzebonski, Solving systems of strict polynomial inequalities, 2000).
-
-On a line the roots themselves are cells too (:func:`line_cells`), so that statements in one variable are decided at
-every point.
 """
 
 from __future__ import annotations
@@ -16,15 +13,17 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import sympy as sp
 
+from maxcosine.derive.real_roots import isolate_roots, points_between
+
 MAX_CELLS = 20_000
 MAX_SECONDS = 15.0
-MAX_RESULTANT_DEGREE = 150
-"""A resultant whose degree may exceed this is not attempted: one such step could outlast any deadline."""
+MAX_TERMS = {1: 250, 2: 1500, 3: 1500}
+"""By number of variables: a resultant that may have more terms is not attempted, for no deadline stops such a step.
+The largest take a few seconds."""
 
 Point = Mapping[sp.Symbol, Fraction]
 
@@ -65,145 +64,6 @@ class Budget:
             raise OutOfBudgetError("too many cells")
 
 
-# --- one variable ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LineCell:
-    """An open interval or a root: the signs of the polynomials there.
-
-    Attributes
-    ----------
-    sample : Fraction or None
-        A rational point of the cell; None for an irrational root.
-    signs : tuple of int
-        The sign of each polynomial on the cell.
-    is_open : bool
-        Whether the cell is an interval and not a root.
-    """
-
-    sample: Fraction | None
-    signs: tuple[int, ...]
-    is_open: bool
-
-
-def line_cells(polynomials: Sequence[sp.Poly]) -> list[LineCell]:
-    """Cut the line at all real roots, from left to right.
-
-    Parameters
-    ----------
-    polynomials : sequence of Poly
-        In one variable, with rational coefficients; constants are allowed.
-
-    Returns
-    -------
-    list of LineCell
-        Intervals and roots in turn, an interval first and last.
-    """
-    square_free = [p.sqf_part() for p in polynomials]
-    roots = isolate_roots(square_free)
-    gaps = [_sign_cell(polynomials, point) for point in _points_between(roots)]
-    at_roots = [_sign_root(polynomials, square_free, a, b) for a, b in roots]
-    return [gaps[0], *itertools.chain.from_iterable(zip(at_roots, gaps[1:], strict=True))]
-
-
-def _sign_cell(polynomials: Sequence[sp.Poly], point: Fraction) -> LineCell:
-    return LineCell(point, tuple(_sign(_value(p, point)) for p in polynomials), is_open=True)
-
-
-def _sign_root(polynomials: Sequence[sp.Poly], square_free: Sequence[sp.Poly], a: Fraction, b: Fraction) -> LineCell:
-    """Signs at the only root in [a, b]: a polynomial vanishes there, or has no root in [a, b] at all."""
-    signs = []
-    for p, reduced in zip(polynomials, square_free, strict=True):
-        vanishes = _value(reduced, a) * _value(reduced, b) < 0 if a < b else _value(p, a) == 0
-        signs.append(0 if vanishes else _sign(_value(p, a)))
-    return LineCell(a if a == b else None, tuple(signs), is_open=False)
-
-
-def isolate_roots(polynomials: Sequence[sp.Poly]) -> list[tuple[Fraction, Fraction]]:
-    """Intervals around the real roots of polynomials in one variable, one a root.
-
-    Parameters
-    ----------
-    polynomials : sequence of Poly
-        In one variable, with rational coefficients.
-
-    Returns
-    -------
-    list of (Fraction, Fraction)
-        Closed intervals from left to right that have no point in common. A root of several polynomials appears
-        once. An interval of length 0 is a rational root.
-    """
-    # Intervals isolated for each polynomial alone may overlap; those of the product cannot.
-    product = math.prod(p for p in polynomials if p.degree() > 0)
-    if product == 1:
-        return []
-    product = product.sqf_part().clear_denoms(convert=True)[1]
-    slope = product.diff()
-    roots = [(_fraction(a), _fraction(b)) for a, b in product.intervals(sqf=True)]
-    for i in range(len(roots) - 1):
-        # SymPy's intervals may touch, and the end of one may be the root beside it.
-        while roots[i][1] >= roots[i + 1][0]:
-            roots[i] = _bisect(product, slope, *roots[i])
-            roots[i + 1] = _bisect(product, slope, *roots[i + 1])
-    return roots
-
-
-def _bisect(f: sp.Poly, slope: sp.Poly, a: Fraction, b: Fraction) -> tuple[Fraction, Fraction]:
-    """Halve an open interval that has one simple root of f inside."""
-    if a == b:
-        return a, b
-    middle = (a + b) / 2
-    at_middle = _sign(_value(f, middle))
-    if at_middle == 0:
-        return middle, middle
-    # If a is itself a root, the sign just right of it is that of the slope.
-    right_of_a = _sign(_value(f, a)) or _sign(_value(slope, a))
-    return (a, middle) if at_middle != right_of_a else (middle, b)
-
-
-def _points_between(roots: Sequence[tuple[Fraction, Fraction]]) -> list[Fraction]:
-    """One rational point in each open interval that the roots leave."""
-    if not roots:
-        return [Fraction(0)]
-    first, last = Fraction(math.floor(roots[0][0]) - 1), Fraction(math.ceil(roots[-1][1]) + 1)
-    inner = [simplest_between(left[1], right[0]) for left, right in itertools.pairwise(roots)]
-    return [first, *inner, last]
-
-
-def simplest_between(low: Fraction, high: Fraction) -> Fraction:
-    """The rational number of smallest denominator strictly between two numbers.
-
-    Parameters
-    ----------
-    low, high : Fraction
-        The ends, low < high.
-
-    Returns
-    -------
-    Fraction
-        Of the numbers of smallest denominator, the one nearest to 0.
-
-    Examples
-    --------
-    >>> simplest_between(Fraction(3, 10), Fraction(3, 5))
-    Fraction(1, 2)
-    """
-    if low < 0 < high:
-        return Fraction(0)
-    if high <= 0:
-        return -simplest_between(-high, -low)
-    whole = math.floor(low)
-    if whole + 1 < high:
-        return Fraction(whole + 1)
-    if low == whole:  # above low there is no integer; 1 / t fits for a large enough t
-        return whole + Fraction(1, math.floor(1 / (high - whole)) + 1)
-    return whole + 1 / simplest_between(1 / (high - whole), 1 / (low - whole))
-
-
-# --- several variables -----------------------------------------------------------------------
-
-
 def sample_points(
     polynomials: Sequence[sp.Poly],
     variables: Sequence[sp.Symbol],
@@ -238,7 +98,7 @@ def sample_points(
             return
         *above, here = levels
         variable = variables[len(above)]
-        for value in _points_between(isolate_roots(here)):
+        for value in points_between(isolate_roots(here, check=budget.check)):
             budget.count_cell()
             extended = {**point, variable: value}
             if keep(extended):
@@ -290,9 +150,14 @@ def _project(polynomials: Sequence[sp.Poly], budget: Budget) -> list[sp.Expr]:
 
 
 def _refuse_large(p: sp.Poly, q: sp.Poly, budget: Budget) -> None:
+    """Raise OutOfBudgetError if the resultant may have too many terms, or past the deadline."""
     budget.check()
-    if p.degree() * q.total_degree() + q.degree() * p.total_degree() > MAX_RESULTANT_DEGREE:
-        raise OutOfBudgetError("a resultant of too large a degree")
+    eliminated, *rest = p.gens
+    p_degree, q_degree = p.degree(eliminated), q.degree(eliminated)
+    in_box = math.prod(p_degree * q.degree(v) + q_degree * p.degree(v) + 1 for v in rest)
+    of_degree = math.comb(p.total_degree() * q.total_degree() + len(rest), len(rest))
+    if min(in_box, of_degree) > MAX_TERMS.get(len(rest), 0):
+        raise OutOfBudgetError("a resultant with too many terms")
 
 
 def irreducible_factors(
@@ -355,27 +220,8 @@ def elimination_order(polynomials: Sequence[sp.Poly], variables: Sequence[sp.Sym
     return sorted(variables, key=cost)
 
 
-# --- numbers ---------------------------------------------------------------------------------
-
-
 def _fix(p: sp.Poly, variable: sp.Symbol, value: Fraction) -> sp.Poly:
     """Substitute for one variable. In an open cell of the projection no polynomial above can vanish."""
     fixed = p.eval(variable, sp.Rational(value.numerator, value.denominator))
     assert not fixed.is_zero, f"{p.as_expr()} vanishes at {variable} = {value}: the projection lost a factor"
     return fixed
-
-
-def _value(p: sp.Poly, point: Fraction) -> Fraction:
-    """Evaluate by Horner's rule in Fractions."""
-    total = Fraction(0)
-    for coefficient in p.all_coeffs():
-        total = total * point + _fraction(coefficient)
-    return total
-
-
-def _fraction(number: sp.Rational) -> Fraction:
-    return Fraction(int(number.p), int(number.q))
-
-
-def _sign(value: Fraction) -> int:
-    return (value > 0) - (value < 0)

@@ -77,7 +77,7 @@ class MistakeBound:
 def mistake_bound(claims: Sequence[Claim]) -> MistakeBound:
     """Return the mistake bound that the claims prove together."""
     needed = [one for one in claims if one.name in ("forward", "moves", "sound", "rises", "gain")]
-    failed = [one for one in needed if not one.verdict or (one.name == "gain" and not one.m)]
+    failed = [one for one in needed if not one.verdict]
     return MistakeBound(None, failed[0]) if failed else MistakeBound(needed[-1].m)
 
 
@@ -90,7 +90,7 @@ def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
         Claim("moves", "every mistake moves", prover.moves()),
         Claim("sound", "the bound never exceeds that of Lemma 1", prover.sound()),
         Claim("rises", "ell never falls", prover.rises()),
-        Claim("gain", f"a mistake raises ell^2 by {'some m' if m is None else f'at least {m}'} / sq_x", gain, m),
+        Claim("gain", f"a mistake raises ell^2 by {'some m > 0' if m is None else f'at least {m}'} / sq_x", gain, m),
         Claim("conservative", "it moves on mistakes only", prover.conservative()),
         Claim("scale_free", "the length of w means nothing", prover.scale_free()),
         Claim("scale_invariant", "the unit of length means nothing", IDENTITY),  # `derive` has checked the units
@@ -255,9 +255,9 @@ class _Numeric(_ClosedForm):
 
     def gain(self) -> tuple[Fraction | None, Verdict]:
         gains = [_gain_at(point) for point in self.points if point["c"] <= 0]
-        smallest = max(Fraction(0), min(Fraction(1), *gains))
-        m = Fraction(floor(100 * smallest), 100)
-        return m, self._test(point for point in self.points if point["c"] <= 0 and _gain_at(point) < -ROUNDING)
+        smallest = min(Fraction(1), *gains)
+        found = self._test(point for point in self.points if point["c"] <= 0 and _gain_at(point) < -ROUNDING)
+        return (Fraction(floor(100 * smallest), 100) if smallest >= Fraction(1, 100) else None), found
 
     def conservative(self) -> Verdict:
         return self._test(point for point in self.points if point["c"] > 0 and point["z"] > 0)

@@ -9,7 +9,8 @@ from typing import Any
 
 import sympy as sp
 
-from maxcosine.derive.cells import Budget, OutOfBudgetError, elimination_order, line_cells, sample_points
+from maxcosine.derive.cells import Budget, OutOfBudgetError, elimination_order, sample_points
+from maxcosine.derive.real_roots import line_cells
 from maxcosine.derive.regions import (
     Condition,
     Conjunction,

@@ -175,7 +175,8 @@ def enclose(expression: sp.Expr, variable: sp.Symbol, box: Interval) -> Interval
     Parameters
     ----------
     expression : Expr
-        Made of rational numbers, the variable, sums, products, integer and half-integer powers, Max, Min and Abs.
+        Made of rational numbers, the variable, sums, products, powers, Max, Min and Abs. The denominators of exponents
+        are powers of 2.
     variable : Symbol
         The variable.
     box : Interval
@@ -199,8 +200,11 @@ def enclose(expression: sp.Expr, variable: sp.Symbol, box: Interval) -> Interval
         base, exponent = expression.args
         if exponent.is_Integer:
             return enclose(base, variable, box).power(int(exponent))
-        if exponent.is_Rational and exponent.q == 2:
-            return enclose(base, variable, box).sqrt().power(int(exponent.p))
+        if (roots := _square_roots(exponent)) is not None:
+            found = enclose(base, variable, box)
+            for _ in range(roots):
+                found = found.sqrt()
+            return found.power(int(exponent.p))
     parts = [enclose(argument, variable, box) for argument in expression.args]
     if expression.is_Add:
         return functools.reduce(Interval.__add__, parts)
@@ -214,6 +218,13 @@ def enclose(expression: sp.Expr, variable: sp.Symbol, box: Interval) -> Interval
             functools.reduce(pick, (part.low for part in parts)), functools.reduce(pick, (part.high for part in parts))
         )
     raise UnsupportedError(f"no intervals for {expression}")
+
+
+def _square_roots(exponent: sp.Expr) -> int | None:
+    """How often the square root has to be taken for this exponent; None if that is not all."""
+    if not exponent.is_Rational or exponent.q & (exponent.q - 1):
+        return None
+    return int(exponent.q).bit_length() - 1
 
 
 # --- deciding --------------------------------------------------------------------------------
@@ -231,15 +242,15 @@ def is_nonnegative(claim: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.E
         In the variable alone.
     variable : Symbol
         The variable.
-    low, high : Expr
-        The ends; they may be infinite.
+    low, high : Rational, or -oo and oo
+        The ends.
 
     Returns
     -------
     bool
         False says nothing.
     """
-    first, last = _outward(low, -1), _outward(high, 1)
+    first, last = (None if end.is_infinite else Fraction(int(end.p), int(end.q)) for end in (low, high))
     left = Fraction(-1) if last is None else min(Fraction(-1), last)
     right = Fraction(1) if first is None else max(Fraction(1), first)
     # A power of 2 high enough that all nested roots leave whole powers of s.
@@ -258,23 +269,10 @@ def is_nonnegative(claim: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.E
     return True
 
 
-def _outward(end: sp.Expr, side: int) -> Fraction | None:
-    """An end as a rational number, moved outwards if it is irrational; None if it is infinite."""
-    if not end.is_number or not end.is_extended_real:
-        raise ValueError(f"an end of the interval must be a real number, not {end}")
-    if end.is_infinite:
-        return None
-    if end.is_Rational:
-        return Fraction(int(end.p), int(end.q))
-    nearby = Fraction(float(end))
-    return nearby + side * (abs(nearby) + 1) / 2**40
-
-
 def _depth_of_roots(expression: sp.Expr) -> int:
     """How many square roots are nested."""
     inner = max((_depth_of_roots(argument) for argument in expression.args), default=0)
-    is_root = expression.is_Pow and expression.args[1].is_Rational and expression.args[1].q == 2
-    return inner + bool(is_root)
+    return inner + (_square_roots(expression.args[1]) or 0 if expression.is_Pow else 0)
 
 
 def without_poles(expression: sp.Expr, s: sp.Symbol) -> sp.Expr:

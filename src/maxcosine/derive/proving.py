@@ -15,9 +15,10 @@ from typing import Any, Literal
 import sympy as sp
 
 from maxcosine.derive import intervals
-from maxcosine.derive.cells import MAX_SECONDS, Budget, OutOfBudgetError, simplest_between
+from maxcosine.derive.cells import MAX_SECONDS, Budget, OutOfBudgetError
 from maxcosine.derive.deciding import NotRationalError, Point, Proof, decide, interior_point
-from maxcosine.derive.regions import check_symbols, split_region
+from maxcosine.derive.real_roots import simplest_between
+from maxcosine.derive.regions import Conjunction, Range, check_symbols, ranges, split_expression, split_region
 from maxcosine.derive.regularity import is_regular
 from maxcosine.derive.sampling import find_interior_point, find_violation
 
@@ -28,7 +29,6 @@ __all__ = [
     "feasible",
     "is_regular",
     "prove",
-    "prove_in_one_variable",
     "prove_positive",
 ]
 
@@ -129,7 +129,11 @@ def prove(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MAX_SECONDS
     claim = sp.sympify(claim)
     check_symbols([claim, *map(sp.sympify, region)])
     verdict = _exactly(claim, region, seconds, strict=False)
-    return _test(claim, region, strict=False) if verdict is None else verdict
+    if verdict is None:
+        verdict = _test(claim, region, strict=False)
+        if verdict.status == "tested" and len(claim.free_symbols) == 1 and _by_intervals(claim, region):
+            return Verdict("proved", "intervals")
+    return verdict
 
 
 def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MAX_SECONDS) -> Verdict:
@@ -158,40 +162,6 @@ def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MA
     if not_negative is not None and not_negative.status == "false":
         return not_negative
     return _test(claim, region, strict=True)
-
-
-def prove_in_one_variable(claim: sp.Expr, v: sp.Symbol, low: sp.Expr, high: sp.Expr) -> Verdict:
-    """Decide whether claim(v) >= 0 for all v in [low, high].
-
-    Parameters
-    ----------
-    claim : Expr
-        An expression in v alone. If it is rational it is decided exactly, else by intervals.
-    v : Symbol
-        The variable.
-    low, high : Rational, or -oo and oo
-        The ends.
-
-    Returns
-    -------
-    Verdict
-        Intervals cannot decide a claim that touches zero within the interval; it is tested.
-
-    Examples
-    --------
-    >>> v = sp.Symbol("v", real=True)
-    >>> print(prove_in_one_variable(sp.sqrt(1 - 2 * v) - 1, v, -sp.oo, 0))
-    proved (intervals)
-    """
-    claim, low, high = map(sp.sympify, (claim, low, high))
-    if others := claim.free_symbols - {v}:
-        names = ", ".join(sorted(s.name for s in others))
-        raise ValueError(f"the claim must be in {v} alone and has {names} too; use prove with their ranges")
-    region = [v >= low] * (low != -sp.oo) + [v <= high] * (high != sp.oo)
-    verdict = prove(claim, region)
-    if verdict.status == "tested" and intervals.is_nonnegative(claim, v, low, high):
-        return Verdict("proved", "intervals")
-    return verdict
 
 
 def feasible(region: Sequence[Any]) -> bool | None:
@@ -225,7 +195,7 @@ def feasible(region: Sequence[Any]) -> bool | None:
 def best_constant(
     decide: Callable[[sp.Rational], Verdict], *, seconds: float = MAX_SECONDS
 ) -> tuple[Fraction | None, Verdict]:
-    """The largest m in [0, 1] for which a claim is proved.
+    """The largest m in (0, 1] for which a claim is proved.
 
     Parameters
     ----------
@@ -237,23 +207,23 @@ def best_constant(
     Returns
     -------
     (Fraction or None, Verdict)
-        The constant, within 2^-20 of the largest if time allowed, with its proof; None with the verdict on m = 0 if
-        that is not proved.
+        The constant, within 2^-20 of the largest if time allowed, with its proof; None with the verdict on m = 2^-20
+        if that is not proved.
     """
     budget = Budget(seconds)
     verdict = decide(sp.Integer(1))
     if verdict:
         return Fraction(1), verdict
-    verdict = decide(sp.Integer(0))
+    low, high = RESOLUTION, Fraction(1)
+    verdict = decide(sp.Rational(low.numerator, low.denominator))
     if not verdict:
         return None, verdict
-    low, high = Fraction(0), Fraction(1)
     while high - low > RESOLUTION and budget.seconds_left() > 0:
         # The simplest number first: the answer is often one, and then the next number up is refuted.
-        for middle in (simplest_between(low, high), low + RESOLUTION, (low + high) / 2):
-            if low < middle < high:
-                found = decide(sp.Rational(middle.numerator, middle.denominator))
-                low, high, verdict = (middle, high, found) if found else (low, middle, verdict)
+        for m in (simplest_between(low, high), low + RESOLUTION, (low + high) / 2):
+            if low < m < high:
+                found = decide(sp.Rational(m.numerator, m.denominator))
+                low, high, verdict = (m, high, found) if found else (low, m, verdict)
     return low, verdict
 
 
@@ -270,3 +240,19 @@ def _exactly(claim: sp.Expr, region: Sequence[Any], seconds: float, strict: bool
 def _test(claim: sp.Expr, region: Sequence[Any], strict: bool) -> Verdict:
     point, points = find_violation(claim, region, strict)
     return Verdict("tested", points=points) if point is None else _false(point)
+
+
+def _by_intervals(claim: sp.Expr, region: Sequence[Any]) -> bool:
+    """Whether intervals prove a claim in one variable, on its range in each branch."""
+    (v,) = claim.free_symbols
+
+    def holds(expression: sp.Expr, conditions: Conjunction) -> bool:
+        known = ranges(conditions).get(v, Range())
+        low, high = (-sp.oo if known.low is None else known.low), (sp.oo if known.high is None else known.high)
+        return bool(low > high) or intervals.is_nonnegative(expression, v, low, high)
+
+    return all(
+        all(holds(e, (*part, *branch)) for branch, e in split_expression(claim, (sp.Max, sp.Min, sp.Abs, sp.Piecewise)))
+        or holds(claim, part)
+        for part in split_region(region)
+    )

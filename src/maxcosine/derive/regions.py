@@ -6,6 +6,7 @@ positive, since SymPy deletes a condition that it can derive from a declaration.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -160,6 +161,7 @@ def _branches(node: sp.Expr) -> list[tuple[list[Any], sp.Expr]]:
 # --- rational expressions --------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=2048)
 def as_fraction(expression: sp.Expr) -> tuple[sp.Poly, sp.Poly] | None:
     """Numerator and denominator, cancelled.
 
@@ -179,7 +181,8 @@ def as_fraction(expression: sp.Expr) -> tuple[sp.Poly, sp.Poly] | None:
     exact = expression.replace(lambda e: isinstance(e, sp.Float), lambda e: sp.Rational(e))
     # Constants need a generator to be polynomials; it stands for no symbol.
     generators = symbols or [sp.Dummy("one")]
-    numerator, denominator = (sp.Poly(part, *generators) for part in sp.fraction(sp.cancel(sp.together(exact))))
+    parts = (exact, sp.Integer(1)) if exact.is_polynomial() else sp.fraction(sp.cancel(sp.together(exact)))
+    numerator, denominator = (sp.Poly(part, *generators) for part in parts)
     if not all(p.domain in (sp.ZZ, sp.QQ) for p in (numerator, denominator)):
         return None
     return numerator, denominator

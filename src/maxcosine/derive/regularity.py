@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy as sp
 
-from maxcosine.derive.cells import line_cells
+from maxcosine.derive.real_roots import line_cells
 from maxcosine.derive.regions import Condition, Conjunction, Range, as_fraction, ranges, sign_from_ranges, split_region
 
 C = sp.Symbol("c", real=True)

@@ -46,12 +46,7 @@ def find_violation(
     """
     symbols, points, values = _values(claim, region)
     looks_false = np.flatnonzero(values <= (NEAR_ZERO if strict else 0.0))
-    worst = looks_false[np.argsort(values[looks_false], kind="stable")]
-    plainest = looks_false[np.argsort(_size(points, symbols)[looks_false], kind="stable")]
-    # Points of moderate size are easy to read; the most negative values, and others from all over, are the surest.
-    spread = worst[:: max(1, len(worst) // (MAX_CANDIDATES // 2))]
-    candidates = [*plainest[:MAX_CANDIDATES].tolist(), *worst[: MAX_CANDIDATES // 2].tolist(), *spread.tolist()]
-    for i in dict.fromkeys(candidates):
+    for i in _most_promising(looks_false, values, [points[s] for s in symbols]):
         for nearby in _rationals_near([float(points[s][i]) for s in symbols]):
             point = dict(zip(symbols, nearby, strict=True))
             if is_violation(claim, region, point, strict):
@@ -59,11 +54,20 @@ def find_violation(
     return None, len(values)
 
 
-def _size(points: Mapping[sp.Symbol, Floats], symbols: Sequence[sp.Symbol]) -> Floats:
-    """How far the coordinates of points are from 1/2, in powers of two; 0 is as plain as 1/8."""
-    coordinates = np.abs([points[s] for s in symbols])
-    sizes: Floats = np.abs(np.log2(np.where(coordinates == 0.0, 0.125, coordinates)) + 1.0).sum(axis=0)
-    return sizes
+def _most_promising(looks_false: npt.NDArray[np.intp], values: Floats, points: Sequence[Floats]) -> list[int]:
+    """Points with simple coordinates, those of the most negative values, and some from all over the region."""
+    share = MAX_CANDIDATES // 3
+    complexity = sum((_complexity(column[looks_false]) for column in points), np.zeros(len(looks_false)))
+    simple = looks_false[np.argsort(complexity, kind="stable")]
+    worst = looks_false[np.argsort(values[looks_false], kind="stable")]
+    spread = worst[:: max(1, len(worst) // share)]
+    return list(dict.fromkeys(np.concatenate([simple[:share], worst[:share], spread[:share]]).tolist()))
+
+
+def _complexity(numbers: Floats) -> Floats:
+    """Small for small multiples of simple fractions, infinite for others."""
+    is_simple = np.abs(numbers * 12 - np.round(numbers * 12)) < NEAR_ZERO
+    return np.where(is_simple, np.abs(numbers) + 1.0 * (numbers != np.round(numbers)), np.inf)
 
 
 def find_interior_point(region: Sequence[Any]) -> dict[sp.Symbol, Fraction] | None:
