@@ -1,4 +1,4 @@
-"""The commands in the tutorial run, and print what the page shows."""
+"""The commands in the tutorial run, and print what the pages show."""
 
 import doctest
 import re
@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "first_file.md"
+import pytest
+
+LESSONS = Path(__file__).parents[2] / "docs" / "tutorial"
 
 # A command begins with "$ " and goes on to the end of its line, or to the closing quote of python -c "...".
 COMMAND = re.compile(r'^\$ (python -c "\n.*?\n"|.*?)\n', re.DOTALL | re.MULTILINE)
@@ -14,17 +16,18 @@ PROGRAMS = {"python": f'"{sys.executable}"', "maxcosine": f'"{sys.executable}" -
 SHOWN = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def commands():
+def commands(page):
     """Pairs of a command and the output that the page shows for it."""
-    for block in re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+    for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
         before, *parts = COMMAND.split(block)
         assert not before
         yield from zip(parts[::2], parts[1::2], strict=True)
 
 
-def test_commands_print_what_the_page_shows(tmp_path):
-    pairs = list(commands())
-    assert len(pairs) == 6
+@pytest.mark.parametrize(("lesson", "n_commands"), [("first_file", 6), ("derive", 5)])
+def test_commands_print_what_the_page_shows(tmp_path, lesson, n_commands):
+    pairs = list(commands(LESSONS / f"{lesson}.md"))
+    assert len(pairs) == n_commands
     for command, shown in pairs:
         command = re.sub(r"^(python|maxcosine)", lambda name: PROGRAMS[name[0]], command)
         run = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
