@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import maxcosine
+import maxcosine.derive
 from tests.docs.generators import DOCS
 
 REFERENCE = DOCS / "reference"
@@ -16,6 +17,15 @@ REFERENCE = DOCS / "reference"
 def test_public_names_are_in_the_reference(name):
     pages = "".join((REFERENCE / page).read_text() for page in ("index.md", "functions.md"))
     assert re.search(rf"^(   |.. \w+:: |.. py:data:: ){name}$", pages, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", maxcosine.derive.__all__)
+def test_names_of_derive_are_in_the_reference(name):
+    objects = (REFERENCE / "index.md").read_text()
+    section = (REFERENCE / "functions.md").read_text().partition("## Derive rules\n")[2].partition("\n## ")[0]
+    assert re.search(rf"^   derive\.{name}$", objects, re.MULTILINE) or re.search(
+        rf"^.. (autofunction|py:data):: {name}$", section, re.MULTILINE
+    )
 
 
 def test_commands_are_in_the_reference():
