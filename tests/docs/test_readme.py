@@ -132,15 +132,18 @@ def test_predictions_of_many_threads_are_those_of_one():
 
 def test_commands_run(tmp_path):
     commands = re.findall(r"^    maxcosine (.+)$", README, re.MULTILINE)
-    assert [command.split()[0] for command in commands] == ["train", "predict", "inspect"]
+    assert [command.split()[0] for command in commands] == ["train", "predict", "inspect", "derive"]
     (tmp_path / "clicks.svm.gz").write_bytes(gzip.compress(svm(300).encode()))
     (tmp_path / "new.svm").write_text(svm(50, seed=1))
+    printed = {}
     for command in commands:
         line = f'"{sys.executable}" -m maxcosine {command}'
         ran = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
+        printed[command.split()[0]] = ran.stdout
     assert len((tmp_path / "labels.txt").read_text().splitlines()) == 50
-    assert "has a margin above" in ran.stdout
+    assert "has a margin above" in printed["inspect"]
+    assert "mistakes <= (R / gamma)^2" in printed["derive"]
     with safe_open(tmp_path / "clicks.model", framework="numpy") as model:
         assert list(model.keys())
 
