@@ -216,3 +216,20 @@ def test_notebook_shows_the_table_of_cases():
         assert part in latex
     assert html.count("<tr>") == 1 + 3 + len(PROVEN["naromma"].claims)
     assert "proved (" in html
+
+
+def test_everything_between_cmcp_and_naromma_has_the_mistake_bound():
+    b = param("b", 0.5, low=0, high=1)
+    between = derive((ell + x) / sqrt(1 + sq_x * x**2 + 2 * b * g * x), when=g <= 1 / (2 * ell))
+    assert between.mistake_bound().m == 1  # for every b in [0, 1]
+    random = np.random.default_rng(0)
+    u, c = np.exp(random.normal(size=20_000)), random.uniform(-1, 0, 20_000)
+    for value in (0.0, 0.3, 1.0):
+        z = (1 - value * u * c) / (u - value * c)
+        assert np.all((u + z) ** 2 >= (u**2 + 1) * (1 + z**2 + 2 * c * z) * (1 - 1e-12))
+
+
+def test_lower_edge_of_the_band_gains_exactly_one():
+    edge = curve(1 / (1 - v + sqrt(v**2 - 2 * v)), 1 - v, 1)
+    assert edge.mistake_bound().m == 1
+    assert "identity" in edge.claim("gain").verdict.method

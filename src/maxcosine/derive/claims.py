@@ -111,13 +111,27 @@ class _ClosedForm:
         self.derivation = derivation
         self.moving = [case for case in derivation.cases if case.step != 0]
 
-    def _region(self, case: Case, *more: Relational) -> tuple[Relational, ...]:
-        return region((*self.derivation.when, *case.conditions, *more), case.step, self.derivation.next_sq(case))
+    def _region(self, case: Case, *more: Relational) -> dict[str, Any]:
+        """Where a case applies, as `prove` takes it.
+
+        Cases that maximise a bound are a partition: the maximiser of Lemma 3, which may be infinite, is continuous
+        wherever it is positive, and so is what a step does to the bound. A curve may jump from case to case.
+        """
+        used = (case.step, *case.conditions, self.derivation.next_sq(case))
+        if self.derivation.bound is None:
+            return {"region": region((*self.derivation.when, *case.conditions, *more), *used)}
+        conditions = tuple(reduced(one) for one in case.conditions)
+        return {"region": region((*self.derivation.when, *more), *used), "partition": conditions}
+
+    def _is_empty(self, case: Case, *more: Relational) -> bool:
+        """Whether a case has no interior."""
+        where = self._region(case, *more)
+        return feasible([one for conditions in where.values() for one in conditions]) is False
 
     def forward(self) -> Verdict:
         """The step is never negative: Lemma 1 needs it."""
         finite = [case for case in self.moving if case.step != sp.oo]
-        return all_of(prove(reduced(case.step), self._region(case)) for case in finite)
+        return all_of(prove(reduced(case.step), **self._region(case)) for case in finite)
 
     def moves(self) -> Verdict:
         """Every mistake moves, also where a condition or the step is just 0."""
@@ -135,9 +149,8 @@ class _ClosedForm:
         mistakes = (*self.derivation.when, g <= 0)
         if self.derivation.bound is None:
             for case in self.derivation.cases:
-                where = (*mistakes, *case.conditions)
-                if feasible(region(where, case.step)) is not False:
-                    yield prove_positive(reduced(case.step), region(where, case.step))
+                if not self._is_empty(case, g <= 0):
+                    yield prove_positive(reduced(case.step), **self._region(case, g <= 0))
             return
         for conditions, branch in branches(self.derivation.bound):
             phi = recognise(branch)
@@ -149,7 +162,7 @@ class _ClosedForm:
         """The bound that the rule accounts for is at most that of Lemma 1, at the step that is taken."""
         if not self.derivation.recursive:
             return IDENTITY  # Lambda / norm(w) is Lemma 1 with equality
-        return all_of(prove(self._excess(case), self._region(case)) for case in self.moving)
+        return all_of(prove(self._excess(case), **self._region(case)) for case in self.moving)
 
     def _excess(self, case: Case) -> sp.Expr:
         """Lemma 1's bound minus the rule's, both squared, times the radicand of Lemma 1, which is positive."""
@@ -161,22 +174,18 @@ class _ClosedForm:
 
     def rises(self) -> Verdict:
         """The bound never falls."""
-        return all_of(prove(self._gain_above(case, 0), self._region(case)) for case in self.moving)
+        return all_of(prove(self._gain_above(case, 0), **self._region(case)) for case in self.moving)
 
     def gain(self) -> tuple[Fraction | None, Verdict]:
         """The largest m such that every mistake raises the squared bound by m / norm(x)^2.
 
         A case that mistakes only border on is left out: what a step gains is continuous there.
         """
-        regions = [(case, self._region(case, g <= 0)) for case in self.moving]
-        return _smallest(
-            best_constant(partial(self._prove_gain, case, where))
-            for case, where in regions
-            if feasible(where) is not False
-        )
+        cases = [case for case in self.moving if not self._is_empty(case, g <= 0)]
+        return _smallest(best_constant(partial(self._prove_gain, case)) for case in cases)
 
-    def _prove_gain(self, case: Case, where: tuple[Relational, ...], m: sp.Rational) -> Verdict:
-        return prove(self._gain_above(case, m), where)
+    def _prove_gain(self, case: Case, m: sp.Rational) -> Verdict:
+        return prove(self._gain_above(case, m), **self._region(case, g <= 0))
 
     def _gain_above(self, case: Case, m: Any) -> sp.Expr:
         """u'^2 - u^2 - m, times the radicand of Lemma 1 where the bound is that of Lemma 1."""
@@ -187,7 +196,7 @@ class _ClosedForm:
 
     def conservative(self) -> Verdict:
         """The rule moves on mistakes only."""
-        return all_of(prove(-c, self._region(case)) for case in self.moving)
+        return all_of(prove(-c, **self._region(case)) for case in self.moving)
 
     def scale_free(self) -> Verdict:
         """The rule does not depend on norm(w)."""
@@ -199,7 +208,7 @@ class _ClosedForm:
         """A point, and a length of w, at which a w of twice that length would move differently."""
         for case in self.moving:
             step = reduced(case.step)
-            verdict = prove(step.subs(norm_w, 2 * norm_w) - step, self._region(case))
+            verdict = prove(step.subs(norm_w, 2 * norm_w) - step, **self._region(case))
             if verdict.status == "false":
                 return dict(verdict.counterexample)
         return {}

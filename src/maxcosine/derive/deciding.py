@@ -47,7 +47,9 @@ class Proof:
     methods: frozenset[str]
 
 
-def decide(claim: sp.Expr, region: Sequence[Any], budget: Budget, strict: bool = False) -> Proof | Point | None:
+def decide(
+    claim: sp.Expr, region: Sequence[Any], budget: Budget, strict: bool = False, partition: Sequence[Any] = ()
+) -> Proof | Point | None:
     """Prove or refute claim >= 0, or claim > 0 if `strict`, on a region.
 
     Parameters
@@ -60,6 +62,8 @@ def decide(claim: sp.Expr, region: Sequence[Any], budget: Budget, strict: bool =
         What the decision may cost.
     strict : bool
         Whether a zero refutes the claim. Then cells are used in one variable only.
+    partition : sequence of relational
+        Further conditions, that need not be regular; see `maxcosine.derive.proving.prove`.
 
     Returns
     -------
@@ -71,8 +75,8 @@ def decide(claim: sp.Expr, region: Sequence[Any], budget: Budget, strict: bool =
     for part in split_region(region):
         # A Piecewise need not be continuous: the conditions of its pieces count as the region's own.
         for piece, expression in split_expression(claim, (sp.Piecewise,)):
-            found = _decide_piece(expression, (*part, *piece), budget, strict)
-            if isinstance(found, dict) and is_violation(claim, region, found, strict):
+            found = _decide_piece(expression, (*part, *piece), split_region(partition), budget, strict)
+            if isinstance(found, dict) and is_violation(claim, (*region, *partition), found, strict):
                 return found
             if isinstance(found, Proof):
                 methods |= found.methods
@@ -81,16 +85,25 @@ def decide(claim: sp.Expr, region: Sequence[Any], budget: Budget, strict: bool =
     return None if undecided else Proof(frozenset(methods))
 
 
-def _decide_piece(claim: sp.Expr, conditions: Conjunction, budget: Budget, strict: bool) -> Proof | Point | None:
+def _decide_piece(
+    claim: sp.Expr, conditions: Conjunction, partition: Sequence[Conjunction], budget: Budget, strict: bool
+) -> Proof | Point | None:
     """Decide a continuous claim.
 
     The branches of Max, Min and Abs cover the region, and the claim is continuous across them: what holds on the open
-    cells of all branches holds on the whole region if that is regular. The branches themselves need not be.
+    cells of all branches holds on the whole region if that is regular. The branches themselves need not be, nor the
+    parts of a partition.
     """
-    relevant = _connected(conditions, claim.free_symbols)
+    symbols = claim.free_symbols.union(*(k.symbols for part in partition for k in part))
+    relevant = _connected(conditions, symbols)
     rest = tuple(k for k in conditions if k not in relevant)
     methods: set[str] = set()
-    for branch, expression in split_expression(claim, (sp.Max, sp.Min, sp.Abs)):
+    branches = [
+        ((*part, *branch), expression)
+        for part in partition
+        for branch, expression in split_expression(claim, (sp.Max, sp.Min, sp.Abs))
+    ]
+    for branch, expression in branches:
         method: str | Point | None = _by_signs(expression, (*relevant, *branch), strict)
         try:
             if method is None:

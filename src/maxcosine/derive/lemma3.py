@@ -174,16 +174,18 @@ def _needed(conditions: Sequence[Any], when: Sequence[Relational]) -> tuple[Rela
 
 
 def _solved(condition: Relational) -> Relational:
-    """Solve a condition for g, where it is linear in g with a factor of known sign."""
-    difference = sp.numer(sp.together(condition.lhs - condition.rhs))
-    sign_below = _sign(sp.denom(sp.together(condition.lhs - condition.rhs)))
-    if not difference.is_polynomial(g) or sp.degree(difference, g) != 1 or sign_below == 0:
+    """Solve a condition for g, where it is linear in g with a factor of known sign; else write it without fractions."""
+    difference, below = sp.fraction(sp.together(condition.lhs - condition.rhs))
+    if _sign(below) == 0:
         return condition
-    slope, rest = sp.Poly(difference, g).all_coeffs()
-    sign = _sign(slope) * sign_below
-    if sign == 0:
-        return condition
-    return (condition if sign > 0 else condition.reversedsign).func(g, sp.factor(-rest / slope))
+    relation = condition if _sign(below) > 0 else condition.reversedsign
+    if difference.is_polynomial(g) and sp.degree(difference, g) == 1:
+        slope, rest = sp.Poly(difference, g).all_coeffs()
+        if _sign(slope):
+            return (relation if _sign(slope) > 0 else relation.reversedsign).func(g, sp.factor(-rest / slope))
+    terms = sp.Add.make_args(sp.expand(difference))
+    negative = [term for term in terms if term.could_extract_minus_sign()]
+    return relation.func(sp.Add(*(term for term in terms if term not in negative)), -sp.Add(*negative))
 
 
 def _sign(value: sp.Expr) -> int:
