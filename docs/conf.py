@@ -49,7 +49,7 @@ html_theme_options = {
 html_math_renderer = "mathml"
 
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce", "derive")
+COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce", "derive", "explore")
 
 
 def write_help(app: Sphinx) -> None:

@@ -77,12 +77,12 @@ def _decimal_text(value: float, digits: int, rounding: str) -> str:
     return f"{rounded:f}" if -5 <= rounded.adjusted() < digits else f"{rounded:e}"
 
 
-def mistake_bound(gain: float | None, ratio: str = "(R/γ)²") -> str:
+def mistake_bound(gain: float | Fraction | None, ratio: str = "(R/γ)²") -> str:
     """Write the number of mistakes that is proven for a rule of this gain.
 
     Parameters
     ----------
-    gain : float or None
+    gain : float, Fraction or None
         The `gain` of a rule.
     ratio : str
         How to write the square of the largest norm divided by the margin.
@@ -99,8 +99,9 @@ def mistake_bound(gain: float | None, ratio: str = "(R/γ)²") -> str:
     """
     if gain is None:
         return "none proven"
-    factor = 1.0 / gain
-    if Fraction(factor) * Fraction(gain) < 1:
+    exact = 1 / Fraction(gain)
+    factor = float(exact)
+    if Fraction(factor) < exact:
         factor = math.nextafter(factor, math.inf)
     return ratio if gain == 1 else f"{rounded_up(factor, FACTOR_DIGITS)} {ratio}"
 

@@ -3,7 +3,7 @@
 import pytest
 import sympy as sp
 
-from maxcosine.cli.expressions import derivation_of, parameters_of
+from maxcosine.cli.expressions import derivation_of, grid_of, parameters_of
 from maxcosine.derive import curve, derive, ell, g, param, sq_x, sqrt, v, x
 
 BOUND = "(ell + x)/sqrt(1 + sq_x*x**2)"
@@ -74,3 +74,20 @@ def test_numbers_of_parameters_are_exact():
     found = parameters_of(["a=0.1:-inf:1e2", "b=1/3"])
     assert (found["a"].start, found["a"].low, found["a"].high) == (sp.Rational(1, 10), -sp.oo, 100)
     assert found["b"].start == sp.Rational(1, 3)
+
+
+def test_grids_are_lists_or_even_steps_in_exact_numbers():
+    found = grid_of(["a=0:1:4", "b=0.1,1/3,2"])
+    assert found["a"] == [0, sp.Rational(1, 3), sp.Rational(2, 3), 1]
+    assert found["b"] == [sp.Rational(1, 10), sp.Rational(1, 3), 2]
+
+
+@pytest.mark.parametrize("text", ["a", "a=", "a=0:8", "a=0:8:1", "a=0:8:x", "a=0:8:501", "a=x,2", "a=inf", "=1,2"])
+def test_grids_that_cannot_be_read_are_refused_with_an_example(text):
+    with pytest.raises(ValueError, match=r"write NAME=VALUE,VALUE,... or NAME=LOW:HIGH:COUNT, for example a=0:4:9"):
+        grid_of([text])
+
+
+def test_parameter_that_is_in_the_grid_twice_is_refused():
+    with pytest.raises(ValueError, match="a is given twice"):
+        grid_of(["a=1", "a=2"])

@@ -4,9 +4,10 @@ import shutil
 
 import pytest
 
-from maxcosine.derive import derive, ell, g, sq_x, sqrt, x
-from maxcosine.experiments import derivation_report, report
-from tests.experiments.small import HOSTILE, MANY, PAPER, small_results
+from maxcosine.derive import Abs, curve, derive, ell, g, param, sq_x, sqrt, v, x
+from maxcosine.experiments import derivation_report, exploration_report, report
+from maxcosine.experiments.exploring import explore
+from tests.experiments.small import HOSTILE, MANY, PAPER, small_dataset, small_results
 
 pytestmark = pytest.mark.browser
 
@@ -39,6 +40,9 @@ def folder(tmp_path_factory):
     report.write(small_results(("mcp", HOSTILE), (HOSTILE, "Bag")), folder / "hostile.html")
     naromma = derive((ell + x) / sqrt(1 + sq_x * x**2 + 2 * g * x), name="mine")
     derivation_report.write(naromma, folder / "derived.html", "maxcosine derive")
+    damped = curve(1 / (1 + param("a", 1, 0, 8) * Abs(v)), theta=param("t", "1/2", 0, 1), name="damped")
+    found = explore(damped, small_dataset(), grid={"a": [0, 1, 4], "t": ["1/2", "9/10"]}, permutations=2)
+    exploration_report.write(found, folder / "explored.html")
     return folder
 
 
@@ -115,6 +119,22 @@ def test_formulas_of_a_derivation_are_laid_out_without_messages_or_requests(read
     assert reader.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     assert reader.messages == []
     assert reader.requests == [(folder / "derived.html").as_uri()]
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
+def test_map_has_a_cell_for_each_member_and_an_outline(read, folder, viewport):
+    reader = read("explored", viewport=viewport)
+    assert len(reader.charts) == 4
+    cells = reader.page.locator("#chart-map .mark-rect path")
+    assert cells.count() == 6
+    assert reader.page.locator("#chart-map .mark-rule line").count() >= 4
+    cells.first.hover(force=True)
+    tip = reader.page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    assert "mistakes" in tip.inner_text()
+    assert reader.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert reader.messages == []
+    assert reader.requests == [(folder / "explored.html").as_uri()]
 
 
 def test_hostile_names_do_nothing(read):

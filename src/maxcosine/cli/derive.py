@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from maxcosine.cli.expressions import Bound, Curve, Margins, Parameters, Step, Theta, When, derivation_of
-from maxcosine.cli.options import Json, check_outputs, command_line
+from maxcosine.cli.expressions import (
+    Account,
+    Bound,
+    Curve,
+    Margins,
+    NextBound,
+    Parameters,
+    RuleName,
+    Step,
+    Theta,
+    When,
+    derivation_of,
+)
+from maxcosine.cli.options import Force, Json, check_outputs, command_line, refuse_to_replace
 from maxcosine.cli.reproduce import Name, load
 from maxcosine.cli.rules import compile_rules, refuse_same_names
 from maxcosine.cli.terminal import Quiet, tell
@@ -30,15 +41,10 @@ def derive(
     curve: Curve = None,
     margins: Margins = None,
     theta: Theta = None,
-    account: Annotated[
-        Literal["exact", "paper"],
-        typer.Option(
-            help="ell after a step: Lemma 1 at the step that is taken, or the maximum of the bound as in the paper."
-        ),
-    ] = "exact",
-    next_bound: Annotated[str | None, typer.Option(metavar="ELL", help="ell after a step, by a formula.")] = None,
+    account: Account = "exact",
+    next_bound: NextBound = None,
     param: Parameters = None,
-    name: Annotated[str, typer.Option(help="The name of the rule.")] = "derived",
+    name: RuleName = "derived",
     try_on: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +64,7 @@ def derive(
     report: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write a report, HTML to open in a browser.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -89,21 +95,18 @@ def derive(
         trial = found["trial"] = _compare(rules, try_on)
     elif try_on:
         trial = _experiment(rules, try_on, data, permutations)
-        found["trial"] = _describe_trial(trial)
+        found["trial"] = describe_trial(trial)
     _show(found, trial, json=json, quiet=bool(quiet and report))
     _write(derivation, save, report, trial)
 
 
 def _check_files(save: Path | None, report: Path | None, inputs: list[str], *, force: bool) -> None:
     """Refuse outputs that cannot be written, before any work."""
-    from maxcosine import files
     from maxcosine.experiments.charts import renderer
 
     outputs = {name: path for name, path in (("save", save), ("report", report)) if path is not None}
     check_outputs(outputs, inputs)
-    for option, path in outputs.items():
-        if path.exists() and not (force or files.is_special(path)):
-            raise FileExistsError(f"{path} exists; replace it with --force, or name another file with --{option}")
+    refuse_to_replace(outputs, force=force)
     if report is not None:
         renderer()  # raises an error if it is not installed
 
@@ -173,13 +176,14 @@ def _experiment(rules: list[Rule], name: Any, folder: Path | None, permutations:
     data = load(name, folder)
     protocol = Protocol([Learner(rule) for rule in rules], data.buckets, permutations)
     progress = ExperimentProgress(len(data.labels) * permutations, [rule.name for rule in rules])
-    with progress, tempfile.TemporaryDirectory() as scratch:
-        results = run(data, protocol, Path(scratch) / "results.json", command=command_line(), on_unit=progress.add)
+    with progress:
+        results = run(data, protocol, command=command_line(), on_unit=progress.add)
     results.protocol["focus"] = rules[0].name
     return results
 
 
-def _describe_trial(results: Results) -> dict[str, Any]:
+def describe_trial(results: Results) -> dict[str, Any]:
+    """Return for JSON how the rule in focus compares with the others."""
     from dataclasses import asdict
 
     from maxcosine.experiments.statistics import differences, focus, overall_means

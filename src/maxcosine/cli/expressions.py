@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -32,6 +32,14 @@ Theta = Annotated[
 When = Annotated[
     str | None, typer.Option(metavar="CONDITION", help="When the rule may move, for example 'g <= 1/(2*ell)'.")
 ]
+Account = Annotated[
+    Literal["exact", "paper"],
+    typer.Option(
+        help="ell after a step: Lemma 1 at the step that is taken, or the maximum of the bound as in the paper."
+    ),
+]
+NextBound = Annotated[str | None, typer.Option(metavar="ELL", help="ell after a step, by a formula.")]
+RuleName = Annotated[str, typer.Option(help="The name of the rule.")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,6 +52,7 @@ Parameters = Annotated[
 # Numbers are short: their powers are computed exactly.
 _NUMBER = r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][-+]?[0-9]{1,2})?"
 _VALUE = re.compile(rf"{_NUMBER}(?:/[1-9][0-9]{{0,17}})?")
+MAX_VALUES = 500
 _INFINITE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 
 
@@ -119,6 +128,28 @@ def parameters_of(texts: Sequence[str]) -> dict[str, Any]:
         if name in found:
             raise ValueError(f"--param {text}: {name} is given twice; leave out one of them")
         found[name] = _naming(f"--param {text}", param, name, *numbers)
+    return found
+
+
+def grid_of(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values of each parameter to try, from NAME=V,V,... or NAME=LOW:HIGH:COUNT."""
+    from maxcosine.derive.symbols import exact
+
+    found: dict[str, list[Any]] = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        low, _, rest = values.partition(":")
+        high, _, count = rest.partition(":")
+        numbers = [_number(one) for one in ([low, high] if rest else values.split(","))]
+        wrong = not name or any(not isinstance(one, str) for one in numbers)
+        if wrong or (rest and not (count.isdecimal() and 2 <= int(count) <= MAX_VALUES)):
+            raise ValueError(f"--grid {text}: write NAME=VALUE,VALUE,... or NAME=LOW:HIGH:COUNT, for example a=0:4:9")
+        if name in found:
+            raise ValueError(f"--grid {text}: {name} is given twice; leave out one of them")
+        found[name] = [exact(one) for one in numbers]
+        if rest:
+            (first, last), steps = found[name], int(count) - 1
+            found[name] = [first + (last - first) * k / steps for k in range(steps + 1)]
     return found
 
 

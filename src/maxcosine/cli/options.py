@@ -32,6 +32,7 @@ AnyLabels = Annotated[
 ]
 Average = Annotated[bool, typer.Option("--average", help="Predict with the mean of all hypotheses.")]
 Intercept = Annotated[bool, typer.Option(help="Learn a constant, too.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
 
 
@@ -112,6 +113,15 @@ def check_outputs(outputs: dict[str, Path], inputs: list[str]) -> None:
             raise FileNotFoundError(f"--{name} {path}: there is no folder {folder}; create it, or name another")
         if not os.access(folder, os.W_OK):
             raise PermissionError(f"--{name} {path}: the folder {folder} is read-only; name another folder")
+
+
+def refuse_to_replace(outputs: dict[str, Path], *, force: bool) -> None:
+    """Refuse outputs that exist, unless they may be replaced; `outputs` are by the name of their option."""
+    from maxcosine import files
+
+    for option, path in outputs.items():
+        if path.exists() and not (force or files.is_special(path)):
+            raise FileExistsError(f"{path} exists; replace it with --force, or name another file with --{option}")
 
 
 def command_line() -> str:

@@ -61,8 +61,8 @@ class Derivation:
     >>> mcp_exact = derive((ell + x) / sqrt(1 + sq_x * x**2), when=g <= 1 / (2 * ell))
     >>> mcp_exact.cases[0].step
     1/(ell*sq_x)
-    >>> mcp_exact.mistake_bound().m
-    1
+    >>> print(mcp_exact.mistake_bound())
+    mistakes <= (R / gamma)^2
     """
 
     name: str

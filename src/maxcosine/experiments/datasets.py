@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from maxcosine import files
 from maxcosine.experiments.downloads import BadFile, Progress, decompress, download, files_in_archive
@@ -31,29 +33,31 @@ CLOTHES = (
     *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
 )
 
+FILE_SHARE = 5  # of a file without test examples, one example in so many is one
 BUCKETS = 60  # of 1,000 examples each, as in the paper
 DIGITS_BUCKETS, DIGITS_TRAIN, DIGITS_TEST = 64, 1280, 500
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Training and test rows of a data set; each row is an image.
+    """Training and test rows of a data set.
 
-    Pixels are uint8, 0 to 255; those of scikit-learn's digits are float64, 0 to 16.
+    Images are arrays: pixels are uint8, 0 to 255; those of scikit-learn's digits are float64, 0 to 16. The rows of a
+    file are a sparse array.
     """
 
     name: str
     title: str
-    X_train: np.ndarray
+    X_train: Any
     y_train: np.ndarray
-    X_test: np.ndarray
+    X_test: Any
     y_test: np.ndarray
     labels: tuple[str, ...]
     """The names of the classes 0, 1, 2, ..."""
     buckets: int
     """The number of buckets of equal size that the training rows are divided into."""
     sha256: str
-    """The checksum of the four arrays; it does not depend on the files they came from."""
+    """The checksum of the arrays; it does not depend on the files they came from."""
     source: str
     """Where the data were found."""
 
@@ -163,6 +167,34 @@ def load_digits() -> Dataset:
     arrays = X[:DIGITS_TRAIN], y[:DIGITS_TRAIN], X[-DIGITS_TEST:], y[-DIGITS_TEST:]
     source = f"scikit-learn {sklearn.__version__}"
     return Dataset("digits", "scikit-learn's digits", *arrays, DIGITS, DIGITS_BUCKETS, _sha256(arrays), source)
+
+
+def load_file(path: str | Path) -> Dataset:
+    """Load a file of svmlight or Vowpal Wabbit text, in a fixed random order: four fifths to train, the rest to test.
+
+    Of two classes, the second is learnt against the first.
+    """
+    from maxcosine.data import open_stream
+
+    chunks = list(open_stream(path, dtype="float64", exact=True).chunks_to_learn())
+    n_columns = max(chunk.X.shape[1] for chunk in chunks)
+    X = scipy.sparse.vstack([_widened(chunk.X, n_columns) for chunk in chunks], format="csr")
+    names, y = np.unique(np.concatenate([chunk.labels for chunk in chunks]), return_inverse=True)
+    n_test = len(y) // FILE_SHARE
+    if len(names) < 2 or n_test < 1:
+        raise ValueError(f"{path} has {len(y)} examples of {len(names)} classes; give at least {FILE_SHARE} of two")
+    if len(names) == 2:
+        names, y = names[1:], 1 - y
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order].astype(np.int64)
+    arrays = X[:-n_test], y[:-n_test], X[-n_test:], y[-n_test:]
+    sha256 = _sha256([X.indptr, X.indices, X.data, y])
+    labels = tuple(map(str, names))
+    return Dataset(Path(path).name, Path(path).name, *arrays, labels, min(BUCKETS, len(y) - n_test), sha256, f"{path}")
+
+
+def _widened(X: Any, n_columns: int) -> Any:
+    return scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
 
 
 def _sha256(arrays: Iterable[np.ndarray]) -> str:

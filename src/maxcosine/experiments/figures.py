@@ -31,11 +31,15 @@ def figures(results: Results) -> list[Figure]:
 
 def save(results: Results, folder: str | Path) -> list[Path]:
     """Write each figure into a folder, as SVG and as PNG; return the paths."""
-    vl_convert = charts.renderer()
     orders = f"mean of {results.permutations} orders" if results.permutations > 1 else "one order"
-    subtitle = f"{results.title}, label against the rest, one pass, {orders}"
+    return draw(figures(results), folder, f"{results.title}, label against the rest, one pass, {orders}")
+
+
+def draw(drawn: Sequence[Figure], folder: str | Path, subtitle: str) -> list[Path]:
+    """Write figures into a folder, each as SVG and as PNG under its name; return the paths."""
+    vl_convert = charts.renderer()
     written = []
-    for figure in figures(results):
+    for figure in drawn:
         titled = {**figure.spec, "title": {"text": figure.title, "subtitle": subtitle}}
         svg = vl_convert.vegalite_to_svg(titled)
         for suffix, content in (("svg", svg), ("png", vl_convert.svg_to_png(svg, scale=2.0))):

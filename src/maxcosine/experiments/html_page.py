@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
 from importlib.resources import files as resources
 from string import Template
@@ -183,9 +184,9 @@ class Cell:
         return f'<{tag}{scope}{best} data-value="{value}">{escape(self.text)}{detail}</{tag}>'
 
 
-def mistake_bound_cell(gain: float | None) -> Cell:
+def mistake_bound_cell(gain: float | Fraction | None) -> Cell:
     """Return a cell with the mistake bound of a rule of this gain; no bound is sorted as infinitely many mistakes."""
-    return Cell(mistake_bound(gain), math.inf if gain is None else 1.0 / gain)
+    return Cell(mistake_bound(gain), math.inf if gain is None else float(1 / gain))
 
 
 def table_html(

@@ -10,10 +10,12 @@ its averaged variant share one run: they differ in the hypothesis that is tested
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -79,6 +81,8 @@ class Protocol:
     buckets: int
     permutations: int = PERMUTATIONS
     seed: int = 0
+    curves: bool = True
+    """Whether to record curves while learning; that keeps the hypotheses after every bucket in memory."""
 
     def order(self, label: int, permutation: int) -> np.ndarray:
         """Return the order of the buckets."""
@@ -89,15 +93,16 @@ class Experiment:
     """A protocol applied to a data set. A unit of work is one label in one order, for all learners."""
 
     def __init__(self, data: Dataset, protocol: Protocol) -> None:
-        if len(data.X_train) < protocol.buckets or protocol.permutations < 1:
+        if len(data.y_train) < protocol.buckets or protocol.permutations < 1:
             raise ValueError(
-                f"{len(data.X_train)} examples cannot be divided into {protocol.buckets} buckets in "
+                f"{len(data.y_train)} examples cannot be divided into {protocol.buckets} buckets in "
                 f"{protocol.permutations} orders; use fewer buckets and at least one permutation"
             )
         self.data, self.protocol = data, protocol
-        self.bucket_size = len(data.X_train) // protocol.buckets
+        self.bucket_size = len(data.y_train) // protocol.buckets
         n = self.bucket_size * protocol.buckets
-        self._rows = [_slot_rows(X) for X in np.split(data.X_train[:n], protocol.buckets)]
+        starts = range(0, n, self.bucket_size)
+        self._rows = [_slot_rows(data.X_train[start : start + self.bucket_size]) for start in starts]
         self._classes = np.split(data.y_train[:n], protocol.buckets)
         self._test_rows = _slot_rows(data.X_test)
         self._rules = list({learner.rule.name: learner.rule for learner in protocol.learners}.values())
@@ -114,12 +119,12 @@ class Experiment:
         """The number of examples learnt after each bucket."""
         return [self.bucket_size * (k + 1) for k in range(self.protocol.buckets)]
 
-    def run(self, units: Collection[tuple[int, int]], jobs: int) -> Generator[Unit]:
-        """Run units in `jobs` threads, and yield each when it is finished.
+    def run(self, units: Collection[tuple[int, int]], jobs: int | None) -> Generator[Unit]:
+        """Run units in `jobs` threads, as many as processors by default, and yield each when it is finished.
 
         Closing the iterator cancels the units that have not started and waits for the others.
         """
-        with ThreadPoolExecutor(jobs) as pool:  # threads suffice: the engine releases the GIL
+        with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:  # threads suffice: the engine releases the GIL
             futures = [pool.submit(self.run_unit, *unit) for unit in units]
             try:
                 for future in as_completed(futures):
@@ -132,7 +137,7 @@ class Experiment:
         started = time.perf_counter()
         heads = RuleHeads(self._rules, self.data.X_test.shape[1], average=self._average)
         for bucket in self.protocol.order(label, permutation):
-            heads.learn(self._rows[bucket], self._classes[bucket] == label)
+            heads.learn(self._rows[bucket], self._classes[bucket] == label, record=self.protocol.curves)
         is_label = self.data.y_test == label
         outcomes = {averaged: heads.outcomes(self._test_rows, is_label, averaged=averaged) for averaged in heads.kinds}
         seconds = (time.perf_counter() - started) / len(self.protocol.learners)
@@ -141,9 +146,10 @@ class Experiment:
             name, averaged, head = learner.name, learner.averaged, self._rules.index(learner.rule)
             run = Run(name, label, permutation, **outcomes[averaged][head], seconds=seconds)
             unit["runs"].append(asdict(run))
-            unit["curves"][name] = heads.curves(head, averaged=averaged)
+            if self.protocol.curves:
+                unit["curves"][name] = heads.curves(head, averaged=averaged)
         return unit
 
 
-def _slot_rows(X: np.ndarray) -> SlotRows:
+def _slot_rows(X: Any) -> SlotRows:
     return slot_rows_of(csr_array(X, dtype=WEIGHT_TYPE))

@@ -39,9 +39,11 @@ class RuleHeads:
         """Whether hypotheses are averaged: the last ones are not."""
         self._records: dict[bool, list[tuple[np.ndarray, np.ndarray]]] = {kind: [] for kind in self.kinds}
 
-    def learn(self, rows: SlotRows, positive: np.ndarray) -> None:
-        """Learn from rows, of which those with the label are `positive`, and record the hypotheses."""
+    def learn(self, rows: SlotRows, positive: np.ndarray, *, record: bool = True) -> None:
+        """Learn from rows, of which those with the label are `positive`, and record the hypotheses for `curves`."""
         learn(self._heads, rows, positive.astype(np.int64))
+        if not record:
+            return
         table = self._heads.table
         for averaged in self.kinds:
             scalars = np.array([self._bounds(averaged), table["best_bound"], table["mistakes"]])

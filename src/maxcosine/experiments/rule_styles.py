@@ -24,6 +24,9 @@ STYLES = {
     "naromma": ("NAROMMA", "#6a8f1f", "triangle-left"),
     "pa1": ("PA-I", "#5477d6", "diamond"),
     "pa2": ("PA-II", "#1f8f99", "cross"),
+    # The winners of an exploration.
+    "best_proven": ("Best proven", "#b8475f", "triangle-down"),
+    "best_unproven": ("Best unproven", "#3f6fd0", "triangle-up"),
 }
 USER_STYLES = (
     *(("#b8475f", "triangle-up"), ("#4d8a57", "diamond")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -25,14 +26,14 @@ from maxcosine.experiments.results import BadResults, Results, Run, Unit, mean_c
 def run(
     data: Dataset,
     protocol: Protocol,
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     jobs: int | None = None,
     resume: bool = False,
     command: str = "",
     on_unit: Callable[[Unit], object] = lambda unit: None,
 ) -> Results:
-    """Run a protocol on a data set, and write the results to `path`.
+    """Run a protocol on a data set; return the results, and write them to `path`, if one is given.
 
     Parameters
     ----------
@@ -44,6 +45,9 @@ def run(
     command : the command that repeats the experiment, for the results file
     on_unit : called with each finished unit, including those that are reused
     """
+    if path is None:
+        with tempfile.TemporaryDirectory() as scratch:
+            return run(data, protocol, Path(scratch) / "results.json", jobs=jobs, command=command, on_unit=on_unit)
     start = time.perf_counter()
     experiment = Experiment(data, protocol)
     jobs = jobs or os.cpu_count() or 1
@@ -85,7 +89,7 @@ def _new_results(experiment: Experiment, command: str, jobs: int) -> Results:
             "name": data.name,
             "title": data.title,
             "train": experiment.bucket_size * protocol.buckets,
-            "test": len(data.X_test),
+            "test": len(data.y_test),
             "features": data.X_test.shape[1],
             "labels": list(data.labels),
             "sha256": data.sha256,

@@ -22,6 +22,9 @@ class SlowRuleWarning(UserWarning):
     """A user's rule is called as Python, because Numba is not installed."""
 
 
+_compiled: dict[tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]], core.RuleFunction] = {}
+
+
 def compile_rule(rule: Rule) -> core.RuleFunction:
     """What the core calls for a rule that is written in Python."""
     if find_spec("numba") is None:
@@ -36,7 +39,11 @@ def compile_rule(rule: Rule) -> core.RuleFunction:
             return rule.function(margin, sq_w, sq_x, coef_sum, state, rule.Params(*params))
 
         return core.python_rule(step, len(rule.state), len(rule.params))
-    return _numba_rule(rule)
+    # Rules that differ in the defaults of their parameters share their code.
+    key = rule.function, tuple(rule.state), tuple(rule.params)
+    if key not in _compiled:
+        _compiled[key] = _numba_rule(rule)
+    return _compiled[key]
 
 
 def _numba_rule(rule: Rule) -> core.RuleFunction:
