@@ -101,6 +101,7 @@ def test_curve_with_a_root_is_proved_by_intervals():
     assert "intervals" in root.claim("gain").verdict.method
 
 
+@pytest.mark.slow
 def test_root_that_leaves_the_band_is_not_proved():
     outside = curve(1 / sqrt(1 - 20 * v), 1 - v, 1)
     k, at = 1 / np.sqrt(3.0), -0.1
@@ -193,6 +194,7 @@ def test_symbolic_parameter_is_proved_for_its_whole_interval():
     assert curve(1 / (1 + wider * Abs(v)), theta=0.5).claim("gain").m == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_three_parameters_are_tested_and_said_to_be():
     a, b, d = (param(name, 1, low=0, high=1) for name in "abd")
     verdict = curve(1 / (1 + (a + b + d) * Abs(v) / 2), theta=0.5).claim("gain").verdict

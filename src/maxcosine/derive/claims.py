@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +84,7 @@ def mistake_bound(claims: Sequence[Claim]) -> MistakeBound:
 def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
     """Find out what is true of a rule."""
     prover = _prover(derivation)
-    m, gain = prover.gain()
+    m, gain = prover.gain
     return (
         Claim("forward", "the step is never negative", prover.forward()),
         Claim("moves", "every mistake moves", prover.moves()),
@@ -176,7 +176,12 @@ class _ClosedForm:
         """The bound never falls."""
         return all_of(prove(self._gain_above(case, 0), **self._region(case)) for case in self.moving)
 
+    @cached_property
     def gain(self) -> tuple[Fraction | None, Verdict]:
+        """The largest m of which it is proved that every mistake gains it, and the proof."""
+        return self._best_gain()
+
+    def _best_gain(self) -> tuple[Fraction | None, Verdict]:
         """The largest m such that every mistake raises the squared bound by m / norm(x)^2.
 
         A case that mistakes only border on is left out: what a step gains is continuous there.
@@ -231,14 +236,14 @@ class _Curve(_ClosedForm):
         return all_of(piece.prove_forward() for piece in self.pieces)
 
     def _steps_are_positive(self) -> Iterable[Verdict]:
-        m, verdict = self.gain()
+        m, verdict = self.gain
         # A gain above 0 needs a step above 0.
         return [verdict] if m else super()._steps_are_positive()
 
     def rises(self) -> Verdict:
         return all_of(piece.prove_gain(0) for piece in self.pieces)
 
-    def gain(self) -> tuple[Fraction | None, Verdict]:
+    def _best_gain(self) -> tuple[Fraction | None, Verdict]:
         parts = [piece.on_mistakes() for piece in self.pieces]
         return _smallest(part.best_gain() for part in parts if part is not None)
 
@@ -262,7 +267,7 @@ class _Numeric(_ClosedForm):
     def rises(self) -> Verdict:
         return self._test(point for point in self.points if _gain_at(point) < -ROUNDING)
 
-    def gain(self) -> tuple[Fraction | None, Verdict]:
+    def _best_gain(self) -> tuple[Fraction | None, Verdict]:
         gains = [_gain_at(point) for point in self.points if point["c"] <= 0]
         smallest = min(Fraction(1), *gains)
         found = self._test(point for point in self.points if point["c"] <= 0 and _gain_at(point) < -ROUNDING)

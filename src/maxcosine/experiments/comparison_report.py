@@ -88,8 +88,8 @@ def _method(results: ComparedRules) -> str:
     return f"{text} Then the rules are tested on {results.test_examples:,} examples: {source}."
 
 
-def summary(results: ComparedRules) -> Iterable[str]:
-    """Yield the outcome in paragraphs."""
+def summary(results: ComparedRules) -> list[str]:
+    """Return the outcome in paragraphs."""
     kind = results.kinds[-1]
     error = results.errors(kind)
     best, *others = error
@@ -101,8 +101,7 @@ def summary(results: ComparedRules) -> Iterable[str]:
         )
     if len(others) > 1:
         text += f" The highest is that of {others[-1]}, {_percent(error[others[-1]])}."
-    yield _capitalise(text)
-    yield chance(results.comparison)
+    return [_capitalise(text), chance(results.comparison)]
 
 
 def chance(comparison: Mapping[str, Any]) -> str:

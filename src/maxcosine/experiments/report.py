@@ -80,18 +80,18 @@ def _facts(results: Results) -> Iterable[tuple[str, str]]:
     yield "Started", results.started
 
 
-def tables(results: Results) -> Iterable[str]:
-    """Yield the tables of the counts, as HTML."""
-    yield _rules_table(results)
-    yield _mistakes_table(results)
+def tables(results: Results) -> list[str]:
+    """Return the tables of the counts, as HTML."""
+    made = [_rules_table(results), _mistakes_table(results)]
     found = differences(results, focus(results))
     if found:
         title = f"{title_of(focus(results))} compared with the other rules"
         overall = [one for one in found if one.label is None]
-        yield _differences_table(results, f"{title}, all labels", overall)
+        made.append(_differences_table(results, f"{title}, all labels", overall))
         by_label = [one for one in found if one.label is not None]
         table = _differences_table(results, f"{title}, label by label", by_label)
-        yield f"<details><summary>Label by label: {len(by_label)} comparisons</summary>{table}</details>"
+        made.append(f"<details><summary>Label by label: {len(by_label)} comparisons</summary>{table}</details>")
+    return made
 
 
 def _rules_table(results: Results) -> str:
