@@ -243,7 +243,7 @@ def _plane_map(found: Exploration) -> Spec:
     fewest = min(row["mistakes"] for row in rows)
     most = min(max(row["mistakes"] for row in rows), WORST_SHOWN * fewest)
     scale = {"scheme": "viridis", "reverse": True, "domain": [fewest, max(most, fewest + 1.0)], "clamp": True}
-    legend = {"title": "mean mistakes in the search", "orient": "top", "gradientLength": 250, "format": ",~g"}
+    legend = {"title": "mean mistakes in the search", "orient": "top", "gradientLength": 250, "format": ",.2~f"}
     cells = {
         "mark": {"type": "rect"},
         "encoding": {
