@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from maxcosine.estimators.files import load, save
     from maxcosine.estimators.merging import merge
     from maxcosine.framework import Maximum, cosine_bound, maximise, phi
+    from maxcosine.progressive_error import ProgressiveError
     from maxcosine.rows import BadRow
     from maxcosine.rules import RULES
     from maxcosine.rules.rule import Param, Rule, rule
@@ -57,6 +58,7 @@ __all__ = [
     "PAClassifier",
     "Param",
     "PerceptronClassifier",
+    "ProgressiveError",
     "ROMMAClassifier",
     "Rule",
     "SoftMCPClassifier",
@@ -82,6 +84,7 @@ _MODULES = {
     "Maximum": "framework",
     "Merge": "certificate",
     "Param": "rules.rule",
+    "ProgressiveError": "progressive_error",
     "Rule": "rules.rule",
     "cosine_bound": "framework",
     "load": "estimators.files",

@@ -15,6 +15,7 @@ from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
 from maxcosine.heads import Heads, joint, one_vs_rest, quotient
 from maxcosine.labels import LabelEncoder, united
+from maxcosine.progressive_error import ProgressiveError
 from maxcosine.rows import csr_array, row_sizes
 from maxcosine.rules.rule import Rule
 from maxcosine.trace import Trace
@@ -100,6 +101,11 @@ class Model:
     def mistakes(self) -> int:
         """How many of them the last hypotheses predicted wrongly; wrong, too, is one before any class is known."""
         return int(self.heads.arrays.scalars["mistakes"][0])
+
+    @property
+    def error(self) -> ProgressiveError:
+        """The progressive error, with an interval for the mean true error of the hypotheses used."""
+        return ProgressiveError(self.mistakes, self.n_judged)
 
     def copy(self) -> Model:
         """An independent model of the same values."""

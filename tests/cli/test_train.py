@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from maxcosine import model_file
+from maxcosine import ProgressiveError, model_file
 from maxcosine.cli import display
 from tests.cli.examples import examples, outcome, refuse, succeed, svm, vw
 from tests.commands import run
@@ -44,6 +44,32 @@ def test_outcome_as_json(folder):
     provenance = model_file.load(folder / "model").provenance
     assert provenance["command"].startswith("maxcosine train a.svm --test a.svm --predictions predicted")
     assert provenance["data"][0]["name"] == "a.svm"
+
+
+def test_interval_of_the_true_error_is_shown_after_one_pass(folder):
+    found = train(folder, "a.svm")
+    error = ProgressiveError(round(found["progressive_error"] * 300), 300)
+    assert found["error_interval"] == [error.low, error.high]
+    assert outcome(folder, "inspect", "model")["error_interval"] == [error.low, error.high]
+    assert re.search(r"^true error +[\d.]+% to [\d.]+% on average", succeed(folder, "inspect", "model"), re.MULTILINE)
+    assert train(folder, "a.svm", "--passes", "2")["error_interval"] is None
+    assert outcome(folder, "inspect", "model")["error_interval"] is None
+    train(folder, "a.svm", "--init", "model")
+    assert outcome(folder, "inspect", "model")["error_interval"] is None  # the model has seen these examples before
+
+
+def test_training_stops_when_an_error_is_proven(folder):
+    (folder / "long.svm").write_text(svm(5000))
+    found = train(folder, "long.svm", "--until", "error=0.2")
+    assert found["examples"] == 1000
+    assert found["stopped"].startswith("the error is at most 0.2")
+    assert re.search(
+        r"^stopped +the error",
+        succeed(folder, "train", "long.svm", "--until", "error=0.2", "--model", "m"),
+        re.MULTILINE,
+    )
+    assert "error=E" in refuse(folder, "train", "a.svm", "--model", "model", "--until", "loss=0.2")
+    assert "error=E" in refuse(folder, "train", "a.svm", "--model", "model", "--until", "error=1.5")
 
 
 def test_outcome_as_a_table(folder):

@@ -105,12 +105,19 @@ class ExperimentProgress(ProgressLine):
         return f"{self.done} of {self._total}{left}; mean mistakes so far: {', '.join(best)}"
 
 
+def _progressive_error(status: Any) -> str:
+    """Show the share of wrong predictions; in the first pass, also the ends that are proven of the true error."""
+    if status.passes:
+        return f"progressive error {status.error.rate:.2%}"
+    return f"progressive error {status.error.rate:.2%} ({status.error.low:.2%} to {status.error.high:.2%})"
+
+
 def training_progress(training: Training, started: float) -> str:
     """Describe a training that `time.perf_counter` saw start; a narrow terminal cuts the last figures."""
     assert training.learner.model is not None
     status, inputs, table = training.status, training.stream.inputs, training.learner.model.heads.table
     seconds = time.perf_counter() - started
-    parts = [f"{status.examples:,} examples", f"progressive error {status.progressive_error:.2%}"]
+    parts = [f"{status.examples:,} examples", _progressive_error(status)]
     if inputs.total_bytes:
         speed = max(training.read_bytes + inputs.read_bytes - inputs.skipped_bytes, 1) / seconds
         left = inputs.total_bytes * (training.passes - status.passes) - inputs.read_bytes

@@ -52,10 +52,19 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
         },
         "mistakes": model.mistakes,
         "judged": model.n_judged,
+        "error_interval": _error_interval(loaded),
         "certificate": certificate_values(model.certificate()),
         "trained": loaded.provenance,
         "heaviest": heaviest(model, labels, top),
     }
+
+
+def _error_interval(loaded: Any) -> list[float] | None:
+    """Return the ends that are proven of the true error; None unless all examples are known to be from one pass."""
+    trained = loaded.provenance or {}
+    if trained.get("passes") != 1 or trained["options"].get("init") is not None:
+        return None
+    return [loaded.model.error.low, loaded.model.error.high]
 
 
 def certificate_values(certificate: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from maxcosine.certificate_text import mistake_bound, rounded_up
+from maxcosine.certificate_text import mistake_bound, rounded_down, rounded_up
 from maxcosine.cli.display import console
 from maxcosine.cli.terminal import tell, visible
 
@@ -75,10 +75,12 @@ def show_outcome(outcome: dict[str, Any]) -> None:
     _show_pairs(
         {
             "examples": f"{outcome['examples']:,}",
+            "stopped": outcome["stopped"],
             "classes": f"{len(classes)}: {_first(classes)}",
             "features": f"{outcome['features']:,}",
             "rule": outcome["rule"],
             "progressive error": f"{outcome['progressive_error']:.3%}",
+            "true error": _true_error(outcome["error_interval"]),
             "test error": _test_error(outcome),
             "updates": f"{int(np.sum(outcome['updates'])):,}",
             "margin ceiling": _first(["none" if one is None else rounded_up(one, 4) for one in ceilings]),
@@ -90,6 +92,14 @@ def show_outcome(outcome: dict[str, Any]) -> None:
         }
     )
     report_bad_lines(outcome)
+
+
+def _true_error(interval: Sequence[float] | None) -> str | None:
+    """Say between which ends the true error lies, rounded outwards."""
+    if interval is None:
+        return None
+    low, high = rounded_down(100 * interval[0], 3), rounded_up(100 * interval[1], 3)
+    return f"{low}% to {high}% on average while learning (95 %, if examples come independently)"
 
 
 def _test_error(outcome: dict[str, Any]) -> str | None:
@@ -270,6 +280,7 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
     if found["judged"]:
         share = found["mistakes"] / found["judged"]
         rows["progressive error"] = f"{share:.3%}: {found['mistakes']:,} of {found['judged']:,} predicted wrongly"
+        rows["true error"] = _true_error(found["error_interval"])
     _show_pairs(rows)
     typer.echo()
     for line in str(certificate).split("\n"):

@@ -1,5 +1,6 @@
 """``maxcosine train``: from files to a model."""
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -26,7 +27,7 @@ from maxcosine.cli.terminal import Quiet, tell
 if TYPE_CHECKING:
     from maxcosine.data import ReadOptions, Stream
     from maxcosine.model import Model
-    from maxcosine.training import Training
+    from maxcosine.training import Stopping, Training
 
 
 @flatten_options
@@ -80,6 +81,19 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the checkpoint, at the exact example.")
     ] = False,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="error=E",
+            help="Stop when it is proven, with 95 % confidence, that the mean true error is at most E, such as 0.05.",
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Stop after N examples with no fewer wrong predictions than the N before them."
+        ),
+    ] = None,
     bad_lines: BadLines = None,
     force: Annotated[bool, typer.Option("--force", help="Start again where there is a checkpoint.")] = False,
     json: Json = False,
@@ -119,10 +133,12 @@ def train(
         chosen, start_model, digest = loaded.model.rule, loaded.model, model_file.digest(init)
         read = _options_of_model(loaded.model, loaded.provenance, rule, param, how, read)
     params = params_of([chosen], param)[chosen.name]
+    stopping = _stopping(until, patience)
     settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
     compile_rules([chosen])
     if cluster.on is not None:
-        for name, value in {**named, "init": init, "keep-names": keep_names}.items():
+        one_machine = {"init": init, "keep-names": keep_names, "until": until, "patience": patience}
+        for name, value in {**named, **one_machine}.items():
             if value and name != "model":  # workers learn shards at the same time: there is no order of the data
                 raise ValueError(f"--{name} is for one machine; leave it out, or leave out --on")
         learnt, outcome = train_on(cluster, data, model, settings, params, passes, read)
@@ -145,14 +161,33 @@ def train(
             "init": digest,
             "on_bad": read.on_bad,
             "keep_names": keep_names,
+            "until": until,
+            "patience": patience,
             **{role: path is not None for role, path in side_files.items()},
             "format": reading.format,
             **read.feature_options,
         },
         side_files={role: SideFile(path, checkpoint, role) for role, path in side_files.items() if path},
+        stopping=stopping,
     )
     outcome = _learn(training, model, list(outputs.values()) if resume else None)
     _finish({"model": str(model), **outcome}, training.model, training.stream, test, reading.threads, json, quiet)
+
+
+def _stopping(until: str | None, patience: int | None) -> "Stopping":
+    """Return when to stop, from the options."""
+    from maxcosine.training import Stopping
+
+    if until is None:
+        return Stopping(patience=patience)
+    name, _, value = until.partition("=")
+    try:
+        error = float(value) if name == "error" else math.nan
+    except ValueError:
+        error = math.nan
+    if not 0.0 < error < 1.0:
+        raise ValueError(f"--until {until}: write error=E with a share between 0 and 1, for example error=0.05")
+    return Stopping(error, patience)
 
 
 def _refuse_to_replace(checkpoint: Path | None, *, resume: bool, force: bool) -> None:

@@ -112,7 +112,7 @@ class Stream:
                 self._resolve(block)
         return self.options.format
 
-    def batches(self) -> Iterator[RowBatch]:
+    def batches(self) -> Generator[RowBatch]:
         """Read all examples in order, one block after another.
 
         A batch without rows is given if it has bad lines: `predict` answers each of them by an empty line.

@@ -45,6 +45,8 @@ PARAMETERS_AND_ATTRIBUTES = """average : bool, default=False
         The name, the id or the column number of each feature.
     mistakes_ : int
         How many examples the last hypothesis predicted wrongly before they were learnt, in all passes.
+    error_ : ProgressiveError
+        The share of these examples, with an interval for the true error; after one pass only.
     updates_ : int or array of shape (n_classes,)
         How many examples changed the hypothesis.
     n_seen_ : int

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxcosine.certificate import Certificate
 from maxcosine.core import ModelLock
 from maxcosine.model import Model
+from maxcosine.progressive_error import ProgressiveError
 from maxcosine.trace import Trace
 
 E = TypeVar("E", bound="FittedAttributes")
@@ -68,6 +69,22 @@ class FittedAttributes:
         `certificate_.mistakes` counts something else: the margins <= 0 of each hypothesis.
         """
         return self.model_.mistakes
+
+    @property
+    def error_(self) -> ProgressiveError:
+        """The progressive error, `mistakes_` of all examples, and what it proves.
+
+        Its interval covers the mean true error of the hypotheses that predicted, at all times at once, if the examples
+        come independently. It exists after one pass only: predictions of examples that were learnt before prove
+        nothing.
+        """
+        passes = getattr(self, "passes", 1)
+        if passes > 1:
+            raise AttributeError(
+                f"error_ is about examples that were not learnt before; after passes={passes} see mistakes_, or score "
+                "other examples"
+            )
+        return self.model_.error
 
     @property
     def updates_(self) -> Any:

@@ -4,6 +4,7 @@ from maxcosine.training.checkpoint import BadCheckpoint, SideFile, clear_partial
 from maxcosine.training.evaluation import evaluate, open_for_model, read_options_of, score
 from maxcosine.training.learner import Settings, StreamLearner
 from maxcosine.training.outcome import Status, json_value, outcome, provenance
+from maxcosine.training.stopping import Stopping
 from maxcosine.training.training import Training
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Settings",
     "SideFile",
     "Status",
+    "Stopping",
     "StreamLearner",
     "Training",
     "clear_partial_files",

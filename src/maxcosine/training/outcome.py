@@ -11,6 +11,7 @@ from maxcosine import __version__
 from maxcosine.data import Stream
 from maxcosine.labels import label_text
 from maxcosine.model import Model
+from maxcosine.progressive_error import ProgressiveError
 
 
 @dataclass
@@ -27,11 +28,17 @@ class Status:
     """How many of these predictions were wrong; the first, before any class is known, is."""
     bad: int = 0
     """Bad lines of the data, which were skipped."""
+    stopped: str = ""
+    """Why it stopped before the end of the data; empty if it did not."""
+    stretch_start: int = 0
+    """Wrong predictions before the current stretch of `Stopping.patience` examples."""
+    last_stretch: int | None = None
+    """Wrong predictions in the last finished stretch."""
 
     @property
-    def progressive_error(self) -> float:
-        """The share of wrong predictions."""
-        return self.wrong / max(1, self.judged)
+    def error(self) -> ProgressiveError:
+        """The share of wrong predictions, and what it proves if this is the first pass."""
+        return ProgressiveError(self.wrong, self.judged)
 
 
 def provenance(
@@ -64,11 +71,14 @@ def outcome(
     certificate = model.certificate()
     return {
         "examples": status.examples,
+        "stopped": status.stopped or None,
         "resumed_at": resumed_at,
         "classes": [label_text(label) for label in model.classes.tolist()],
         "features": model.features.n_features,
         "rule": model.rule.name,
-        "progressive_error": status.progressive_error,
+        "progressive_error": status.error.rate,
+        # Examples that were learnt before prove nothing about others.
+        "error_interval": [status.error.low, status.error.high] if status.passes == 1 else None,
         "bad_lines": status.bad,
         "first_bad_lines": list(bad_messages),
         "updates": json_value(certificate.updates),

@@ -6,7 +6,7 @@ A training that resumes from a checkpoint learns the same model, to the bit, as 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from maxcosine.model import Model
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, differences, locked
 from maxcosine.training.learner import StreamLearner
 from maxcosine.training.outcome import Status, refuse_empty
+from maxcosine.training.stopping import Stopping
 
 
 class Training:
@@ -44,6 +45,8 @@ class Training:
         What must be the same for a checkpoint to be used; the model remembers it, too.
     side_files : dict of SideFile, optional
         By role: "bad_lines", and "predictions" of each example before it was learnt.
+    stopping : Stopping, optional
+        When to stop before the end of the data; by default never.
     on_batch : callable, optional
         Called after each batch with this training and the predicted codes.
 
@@ -70,11 +73,13 @@ class Training:
         every: int = 1_000_000,
         options: dict[str, Any] | None = None,
         side_files: Mapping[str, SideFile] | None = None,
+        stopping: Stopping = Stopping(),  # noqa: B008, it never changes
         on_batch: Callable[[Training, np.ndarray], None] | None = None,
     ) -> None:
         self.learner, self.passes = learner, passes
         self.checkpoint, self.every = checkpoint, every
         self.options = options or {}
+        self.stopping = stopping
         self.status = Status()
         self.resumed_at = self.read_bytes = 0
         self._inputs, self._read, self.on_batch = inputs, replace(read, purpose="learn"), on_batch
@@ -120,7 +125,7 @@ class Training:
             for role, file in self._side_files.items():
                 stack.enter_context(file.opened())
                 file.cut(self._lengths.get(role, 0))
-            while self.status.passes < self.passes:
+            while self.status.passes < self.passes and not self.status.stopped:
                 self._run_pass()
             return self.model
 
@@ -129,8 +134,11 @@ class Training:
         bad_lines = self._side_files.get("bad_lines") if first else None
         self.stream = stream = Stream(self._inputs, self._read, start=self._start, bad_lines=bad_lines)
         stream.labels.know(self._labels)
-        for batch in stream.batches():
-            self._learn(batch)
+        with closing(stream.batches()) as batches:
+            for batch in batches:
+                self._learn(batch)
+                if self.status.stopped:
+                    break
         self._count_bad(stream.place)
         self.read_bytes += stream.inputs.read_bytes - stream.inputs.skipped_bytes
         self.status.passes += 1
@@ -140,11 +148,11 @@ class Training:
             self._save(Place())
 
     def _learn(self, batch: RowBatch) -> None:
-        """Learn a batch; checkpoints come after every N examples, wherever batches end."""
+        """Learn a batch; checkpoints and looks at the error come after every N examples, wherever batches end."""
         done = 0
-        while done < len(batch):
-            left = self.every - self.status.examples % self.every if self.checkpoint else len(batch)
-            part = batch[done : done + left]
+        intervals = [self.every] * (self.checkpoint is not None) + self.stopping.intervals
+        while done < len(batch) and not self.status.stopped:
+            part = batch[done : min([len(batch), *(done + n - self.status.examples % n for n in intervals)])]
             before = self._counts()
             predicted = self.learner.learn(self.stream, part)
             done += len(part)
@@ -156,6 +164,7 @@ class Training:
                 self._side_files["predictions"].write(self._lines_of(predicted))
             if self.on_batch is not None:
                 self.on_batch(self, predicted)
+            self.stopping.look(self.status)
             if self.checkpoint and self.status.examples % self.every == 0:
                 self._save(part.places.end(len(part) - 1))
 
