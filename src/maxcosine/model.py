@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from maxcosine.base_model import BaseModel
 from maxcosine.certificate import Certificate, Merge, certificate_of
 from maxcosine.core import FeatureIndex, ModelLock
 from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
 from maxcosine.heads import Heads, joint, one_vs_rest, quotient
 from maxcosine.labels import LabelEncoder, united
-from maxcosine.progressive_error import ProgressiveError
 from maxcosine.rows import csr_array, row_sizes
 from maxcosine.rules.rule import Rule
 from maxcosine.trace import Trace
@@ -30,29 +29,17 @@ SMALLEST_NORM = 2.0**-800
 
 
 @dataclass(eq=False)
-class Model:
-    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one head.
-
-    Threads share a model by its lock: any number hold `lock.reading`, or one holds `lock.learning`. A thread that
-    took it twice would wait for itself. So only the methods and functions that users call take it, for the whole of
-    what they do: those of the classifiers, of `training` and of `model_file`, and here `copy` and pickling.
-    """
+class Model(BaseModel):
+    """Two classes are learnt by one head; more by one head each against the rest, or jointly by one head."""
 
     classes: np.ndarray
-    """The classes, sorted."""
     heads: Heads
     features: Features
     closed: bool = True
-    """All classes were named: no others may come."""
     merge: Merge | None = None
     """How the model was merged from others."""
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was computed from the heads since they last changed."""
     lock: ModelLock = field(default_factory=ModelLock, init=False, repr=False)
-    """Its own; the successive models of one classifier share one."""
-
-    def __post_init__(self) -> None:
-        self.labels = LabelEncoder(self.classes)
 
     @classmethod
     def create(
@@ -73,6 +60,11 @@ class Model:
         return cls(classes, heads, features, closed)
 
     @property
+    def learnt(self) -> Heads:
+        """Its heads."""
+        return self.heads
+
+    @property
     def rule(self) -> Rule:
         """The rule that it learns by."""
         return self.heads.rule
@@ -83,70 +75,25 @@ class Model:
         return "joint" if self.heads.joint else "ovr"
 
     @property
-    def one_score(self) -> bool:
-        """Whether one score tells the classes apart: up to two classes."""
-        return len(self.classes) <= 2
-
-    @property
     def n_seen(self) -> int:
         """Examples seen."""
         return int(self.heads.table["seen"].max())
 
     @property
-    def n_judged(self) -> int:
+    def n_judged(self) -> int:  # type: ignore[override]
         """Examples of positive weight: each was predicted before it was learnt."""
         return int(self.heads.arrays.scalars["weighed_rows"][0])
 
     @property
-    def mistakes(self) -> int:
+    def mistakes(self) -> int:  # type: ignore[override]
         """How many of them the last hypotheses predicted wrongly; wrong, too, is one before any class is known."""
         return int(self.heads.arrays.scalars["mistakes"][0])
 
-    @property
-    def error(self) -> ProgressiveError:
-        """The progressive error, with an interval for the mean true error of the hypotheses used."""
-        return ProgressiveError(self.mistakes, self.n_judged)
-
-    def copy(self) -> Model:
-        """An independent model of the same values."""
-        with self.lock.reading:
-            return self.copied()
-
-    def copied(self) -> Model:
+    def copied(self) -> Self:
         """A copy for a caller that holds the lock."""
         return replace(self, heads=self.heads.copy(), features=self.features.copy())
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
-        return self.copy()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A copy, because the arrays are pickled after this has returned.
-        return {name: value for name, value in vars(self.copy()).items() if name != "lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, lock=ModelLock())
-
-    def changed(self) -> None:
-        """The heads have learnt: forget what was computed from them."""
-        self._cache.clear()
-
     # Learning
-
-    @contextmanager
-    def unchanged_on_error(self) -> Iterator[None]:
-        """Forget the features, classes and room that the block has added if it raises; it must not learn."""
-        features, heads = vars(self.features).copy(), vars(self.heads).copy()
-        own, n_slots = vars(self).copy(), self.features.n_slots
-        try:
-            yield
-        except BaseException:
-            # Growing replaces arrays and changes none, so the old ones are as they were.
-            vars(self).update(own)
-            vars(self.features).update(features)
-            vars(self.heads).update(heads)
-            if self.features.index is not None:
-                self.features.index.truncate(n_slots)
-            raise
 
     def await_classes(self) -> None:
         """Predict a class of this new model only after its first row."""
@@ -169,27 +116,8 @@ class Model:
         mapped = mapped or self.features.index is not None
         learn(self.heads, rows, codes, order, weights, mapped=mapped, predicted=predicted, trace=trace)
 
-    def make_room(self) -> None:
-        """Make room for the weights of every feature that has come."""
-        wanted = self.features.n_slots
-        if self.features.index is not None:
-            self.heads.reserve(wanted)
-        elif wanted > self.heads.n_features:
-            self.heads.grow(wanted)
-
-    def learn_one(self, x: Mapping[Any, Any], code: int, weight: float) -> int:
-        """Learn from one example of keys; returns how many features there are then."""
-        self._cache.clear()
-        features = self.features
-        before = features.index
-        x = plain_dict(x)
-        try:
-            index = before if before and x else features.index_for(x, grow=True)
-            learn_dict(self.heads, index, x, code, weight)
-        except BaseException:
-            features.index = before
-            raise
-        return len(index)
+    def _learn_dict(self, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
+        learn_dict(self.heads, index, x, code, weight)
 
     def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
         """Add classes that the model did not know, in the order in which they come.
@@ -252,16 +180,6 @@ class Model:
         if not self.one_score:
             return scores
         return np.asarray(scores[:, -1] - scores[:, 0] if scores.shape[1] == 2 else scores[:, 0])
-
-    def predicted_codes(self, scores: np.ndarray) -> np.ndarray:
-        """Codes of the predicted classes; a single score above 0 means the second class."""
-        if len(self.classes) == 1:
-            return np.zeros(len(scores), np.intp)
-        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-
-    def predict(self, rows: Any, n_threads: int = 1) -> np.ndarray:
-        """The predicted classes of rows of slots."""
-        return np.asarray(self.classes[self.predicted_codes(self.scores(rows, n_threads))])
 
     def attained_margins(self, rows: Any, codes: np.ndarray, n_threads: int = 1) -> np.ndarray:
         """The smallest margin of these rows of slots for each hypothesis, relative to its norm and rounded down.

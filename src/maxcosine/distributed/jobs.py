@@ -247,7 +247,7 @@ def fit(
 
 
 def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -> tuple[Model | None, Tally]:
-    dtype = str(model.heads.dtype) if model is not None else estimator.dtype or shard.options.dtype
+    dtype = str(model.dtype) if model is not None else estimator.dtype or shard.options.dtype
     names, spans = zip(*shard.spans, strict=True)
     stream = Stream(names, replace(shard.options, dtype=dtype, purpose="learn"), spans=spans)
     rule, params = rule_of(estimator)

@@ -143,7 +143,7 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None) -> None:
     if len(y) == 0:
         return None
     features = Features.by_key("names") if model is None else model.features
-    dtype = np.dtype(estimator.dtype or np.float64) if model is None else model.heads.dtype
+    dtype = np.dtype(estimator.dtype or np.float64) if model is None else model.dtype
 
     def to_slots(features: Features) -> Any:
         if is_frame(X):

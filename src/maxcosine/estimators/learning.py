@@ -81,7 +81,7 @@ def learn_chunk(
     check_parameters(estimator)
     model: Model | None = getattr(estimator, "_model", None)
     keys = None if model is None or not model.features.keyed else column_keys(X)
-    dtypes = weight_types(estimator) if model is None else [model.heads.dtype]
+    dtypes = weight_types(estimator) if model is None else [model.dtype]
     X, y = check_training_data(estimator, X, y, dtype=dtypes, reset=model is None)
     X = canonical(X) if scipy.sparse.issparse(X) else X
     check_rows(X)

@@ -99,7 +99,7 @@ def are_dicts(X: Any) -> bool:
 
 def dict_rows(model: Model, X: Sequence[Any]) -> Any:
     """Return dicts as rows of slots, to score; features that the model does not know are left out."""
-    rows = model.features.map_dicts([plain_dict(x) for x in X], model.heads.dtype, grow=False)
+    rows = model.features.map_dicts([plain_dict(x) for x in X], model.dtype, grow=False)
     if not np.isfinite(rows.values if isinstance(rows, SlotRows) else rows.data).all():
         raise bad_examples(X, BadRow("the values of an example are not finite"))
     return rows
@@ -123,7 +123,7 @@ def rows_to_score(estimator: OnlineBase, X: Any) -> Any:
     """Return X as rows of slots."""
     if are_dicts(X):
         return dict_rows(estimator._model, X)
-    features, dtype = estimator._model.features, estimator._model.heads.dtype
+    features, dtype = estimator._model.features, estimator._model.dtype
     keys = column_keys(X) if features.keyed else None
     checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [dtype], "order": "C"}
     if features.keyed:

@@ -46,7 +46,7 @@ def read_options_of(model: Model, provenance: dict[str, Any] | None) -> dict[str
     return {
         "bits": features.bits or 0,
         "exact": features.keyed,
-        "dtype": str(model.heads.dtype),
+        "dtype": str(model.dtype),
         **{name: recorded[name] for name in ("normalize", "log1p") if name in recorded},
     }
 

@@ -106,7 +106,7 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
 
         def predict(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
             model = model_file.from_bytes(content.value).model
-            partition, dtype = TaskContext.get().partitionId(), str(model.heads.dtype)
+            partition, dtype = TaskContext.get().partitionId(), str(model.dtype)
             rows = RowReader(partition, n_features, dtype, skip_bad=skip_bad)
             for column in columns:
                 X, kept = rows.read(column)
