@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -30,10 +31,27 @@ inline constexpr double MOST_MARGIN = 1e100;       // of the calibration: square
 inline constexpr double LARGEST_EXPONENT = 30;
 inline constexpr double SMALLEST_CURVATURE = 1e-4, SMALLEST_SLOPE = 0.05;
 
-[[nodiscard]] inline double squash(double x) {
-  const double z = std::copysign(std::log1p(std::abs(x)), x);
-  return std::abs(z) < SMALLEST_Z ? 0 : z;
-}
+// z = sign(x) log(1 + |x|), or 0 if that is too small. Counts, and pixels, come again and again; logarithms are slow,
+// so some are remembered.
+class Squash {
+ public:
+  [[nodiscard]] double operator()(double x) {
+    Known& known = known_[(std::bit_cast<std::uint64_t>(x) * GOLDEN_RATIO) >> (64 - KNOWN_BITS)];
+    if (known.x != x) {
+      const double z = std::copysign(std::log1p(std::abs(x)), x);
+      known = {x, std::abs(z) < SMALLEST_Z ? 0 : z};
+    }
+    return known.z;
+  }
+
+ private:
+  static constexpr std::uint64_t GOLDEN_RATIO = 0x9E3779B97F4A7C15;  // 2^64 divided by it, for multiplicative hashing
+  static constexpr int KNOWN_BITS = 9;
+  struct Known {
+    double x = 0, z = 0;
+  };
+  Known known_[1 << KNOWN_BITS];
+};
 
 // The average with weights t of the duals after rows 1, ..., T. A step du_j of row j is in all of them from row j on,
 // so its share is 1 - C_(j-1) / C_T with C_t = t (t + 1) / 2. Beside u, v = sum C_(j-1) du_j is kept, and the average is
@@ -75,15 +93,15 @@ class OnePassRow {
  public:
   // Squashes a row; false if a value is not finite.
   [[nodiscard]] bool read(const std::uint32_t* slots, const T* values, std::size_t n) {
-    slots_.clear();
-    z_.clear();
+    resize(n);
+    std::size_t kept = 0;
     for (std::size_t k = 0; k < n; ++k) {
       if (!std::isfinite(values[k])) return false;
-      const double z = squash(values[k]);
-      if (z == 0) continue;
-      slots_.push_back(slots[k]);
-      z_.push_back(z);
+      slots_[kept] = slots[k];
+      z_[kept] = squash_(values[k]);
+      kept += z_[kept] != 0;
     }
+    resize(kept);
     return true;
   }
 
@@ -95,8 +113,7 @@ class OnePassRow {
       z_[kept] = z_[k];
       kept += slots_[k] < model.n_features && model.features[slots_[k]].count > 0;
     }
-    slots_.resize(kept);
-    z_.resize(kept);
+    resize(kept);
   }
 
   void observe_all(const OnePass<T>& model) {
@@ -178,6 +195,12 @@ class OnePassRow {
   [[nodiscard]] double sq_norm() const { return sq_norm_; }
 
  private:
+  void resize(std::size_t n) {
+    slots_.resize(n);
+    z_.resize(n);
+  }
+
+  Squash squash_;
   std::vector<std::uint32_t> slots_;
   std::vector<double> z_, scaled_, products_, steps_;  // scaled_ is D^2 z
   double unit_, constant_metric_, radius_;

@@ -26,6 +26,16 @@ namespace {
 
 using Ended = std::tuple<std::size_t, int>;  // rows done, and what ended the sweep
 
+// What learning from dicts needs, kept between calls.
+template <class T>
+struct DictLearner {
+  explicit DictLearner(const OnePass<T>& model) : learner(model) {}
+
+  OnePassLearner<T> learner;
+  std::vector<std::uint32_t> slots;
+  std::vector<T> values;
+};
+
 // The core's view of the arrays of one one-pass learner. It refers to them, and keeps them alive.
 class OnePassEngine {
  public:
@@ -111,8 +121,10 @@ class OnePassEngine {
     return std::visit(
         [&]<class T>(const OnePass<T>& model) -> std::tuple<int, std::int64_t, std::vector<double>> {
           const std::size_t before = index.count();
-          std::vector<std::uint32_t> slots;
-          std::vector<T> values;
+          if (!std::holds_alternative<DictLearner<T>>(dict_learner_)) dict_learner_.emplace<DictLearner<T>>(model);
+          auto& [learner, slots, values] = std::get<DictLearner<T>>(dict_learner_);
+          slots.clear();
+          values.clear();
           if (!read_dict(x.ptr(), index, true, slots, values)) throw nb::python_error();
           bool good = true;
           for (const T value : values) good = good && std::isfinite(value);
@@ -123,8 +135,8 @@ class OnePassEngine {
           }
           std::int64_t predicted = -1;
           std::vector<double> margins(model.n_blocks());
-          const Refusal refusal = good ? OnePassLearner<T>(model).learn(slots.data(), values.data(), slots.size(), code,
-                                                                        weight, &predicted, margins.data())
+          const Refusal refusal = good ? learner.learn(slots.data(), values.data(), slots.size(), code, weight,
+                                                       &predicted, margins.data())
                                        : Refusal::bad_row;
           if (refusal != Refusal::none) index.truncate(before);
           return {int(refusal), predicted, margins};
@@ -197,6 +209,7 @@ class OnePassEngine {
 
   nb::object arrays_;
   std::variant<OnePass<float>, OnePass<double>> model_;
+  std::variant<std::monostate, DictLearner<float>, DictLearner<double>> dict_learner_;
 };
 
 }  // namespace
