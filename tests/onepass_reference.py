@@ -120,7 +120,9 @@ class Dual:
         return self.u - np.outer(self.s, geometry.mu)
 
     def scores(self, geometry, row):
-        return self.weights(geometry) @ (geometry.D * row) + geometry.constant_metric * CONSTANT * self.beta
+        # Not by a matrix product: blocks of equal weights get equal scores, as the first of equals is predicted.
+        products = np.sum(self.weights(geometry) * (geometry.D * row), axis=1)
+        return products + geometry.constant_metric * CONSTANT * self.beta
 
     def sq_norm(self, geometry):
         squares = np.sum(geometry.D * self.weights(geometry) ** 2)

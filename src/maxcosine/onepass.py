@@ -281,4 +281,4 @@ def _with_the_other(sources: Sequence[int]) -> list[int]:
 
 def _words(records: np.ndarray) -> np.ndarray:
     """Records of 8-byte fields as rows of integers."""
-    return records.view(np.int64).reshape(len(records), -1)
+    return records.view(np.int64).reshape(len(records), records.dtype.itemsize // 8)

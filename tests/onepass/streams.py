@@ -35,6 +35,25 @@ def unscaled(n=500):
     return X * 10.0 ** np.linspace(-30, 30, 7), codes, None
 
 
+def wild(n=500):
+    """Every value has a unit of its own, from 1e-30 to 1e30."""
+    X, codes, _ = binary(n)
+    return X * 10.0 ** np.random.default_rng(0).uniform(-30, 30, X.shape), codes, None
+
+
+def spikes(n=500):
+    """Features that were tiny have a value of usual size, shortly before T = 16 and T = 64 and before D is fixed anew.
+
+    D is then as for tiny values and the centre is not, so the sums over all features grow by 60 digits for a while.
+    """
+    X, codes, _ = binary(n)
+    X[:, :2] = 0.0
+    X[2:10, 0] = X[40:48, 1] = 1e-30
+    X[12, 0] = X[60, 1] = 1e3
+    X[100::9, :2] = 1.0
+    return X, codes, None
+
+
 def constants(n=500):
     """Two features are the same in all rows, one is 0 in all, and one is as good as constant."""
     X, codes, _ = binary(n)
@@ -98,6 +117,8 @@ STREAMS = {
     "arriving": (0, arriving),
     "weighted": (2, weighted),
     "unscaled": (2, unscaled),
+    "wild": (2, wild),
+    "spikes": (2, spikes),
     "constants": (2, constants),
     "late features": (2, late_features),
     "short rows": (2, short_rows),
