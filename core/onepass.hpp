@@ -17,17 +17,16 @@
 #include <vector>
 
 #include "arithmetic.hpp"
-#include "claims.hpp"
 #include "onepass_geometry.hpp"
 #include "sweep.hpp"
 
 namespace maxcosine {
 
-inline constexpr double CONSTANT = 0.5;            // appended to every row
+inline constexpr double CONSTANT = 0.5;  // appended to every row
 inline constexpr double LOGISTIC_GAIN = 8;
-inline constexpr double SMALLEST_Z = 1e-100;       // squashed values below this are absent; squares stay within double
-inline constexpr double MOST_COEF_SUM = 1e16;      // no step takes Lambda beyond it: the averages stay within float
-inline constexpr double MOST_MARGIN = 1e100;       // of the calibration: squares stay within double
+inline constexpr double SMALLEST_Z = 1e-100;   // squashed values below this are absent; squares stay within double
+inline constexpr double MOST_COEF_SUM = 1e16;  // no step takes Lambda beyond it: the averages stay within float
+inline constexpr double MOST_MARGIN = 1e100;   // of the calibration: squares stay within double
 inline constexpr double LARGEST_EXPONENT = 30;
 inline constexpr double SMALLEST_CURVATURE = 1e-4, SMALLEST_SLOPE = 0.05;
 
@@ -46,7 +45,7 @@ class Squash {
 
  private:
   static constexpr std::uint64_t GOLDEN_RATIO = 0x9E3779B97F4A7C15;  // 2^64 divided by it, for multiplicative hashing
-  static constexpr int KNOWN_BITS = 9;
+  static constexpr int KNOWN_BITS = 10;
   struct Known {
     double x = 0, z = 0;
   };
@@ -80,8 +79,9 @@ struct Mixer {
 // For a row that is scored when `rows` rows are in the geometry, and those that were learnt in the averages.
 [[nodiscard]] inline Mixer mixer_of(const OnePassScalars& scalars, std::int64_t learnt, std::int64_t rows) {
   const double least = *std::min_element(scalars.errors, scalars.errors + LANES);
+  const double spread = 2 * std::sqrt(1 + least);
   DoubleLanes shares;
-  for (std::size_t k = 0; k < LANES; ++k) shares[k] = std::exp(-(scalars.errors[k] - least) / (2 * std::sqrt(1 + least)));
+  for (std::size_t k = 0; k < LANES; ++k) shares[k] = std::exp(-(scalars.errors[k] - least) / spread);
   const DoubleLanes usual = (load_lanes(scalars.sizes) + 1) / double(1 + learnt);
   return {LOGISTIC_GAIN * std::sqrt(double(std::max<std::int64_t>(rows, 1)) / scalars.energy[0]),
           inverse_or_zero(sum_of_weights(learnt)), shares / sum_lanes(shares) / usual};
@@ -169,7 +169,8 @@ class OnePassRow {
     return square;
   }
 
-  // Adds the row to all duals with coefs[b * LANES + lane]. The sums follow from what is known of the row.
+  // Adds the row to all duals with coefs[b * LANES + lane]. The sums over all features follow from what is known of the
+  // row, up to the rounding of the weights, until they are computed anew.
   void add_to(const OnePass<T>& model, const std::vector<double>& coefs) {
     const std::size_t n_blocks = model.n_blocks();
     steps_.resize(coefs.size());
@@ -177,17 +178,18 @@ class OnePassRow {
       Block& block = model.blocks[b];
       const DoubleLanes coef = load_lanes(&coefs[b * LANES]), step = coef / radius_;
       store_lanes(&steps_[b * LANES], step);
-      store_lanes(block.s, load_lanes(block.s) + step);
-      store_lanes(block.beta, load_lanes(block.beta) + coef * CONSTANT);
-      store_lanes(block.centred, load_lanes(block.centred) + step * pull_);
+      add_lanes(block.s, step);
+      add_lanes(block.beta, coef * CONSTANT);
+      add_lanes(block.centred, step * pull_);
       const double of_mcp = step[U_OF_MCP];
       model.scalars->sq_u += of_mcp * (2 * products_[b * LANES + U_OF_MCP] + of_mcp * sq_z_);
     }
     for (std::size_t k = 0; k < z_.size(); ++k) {
       T* const weights = model.weights + slots_[k] * model.width;
-      for (std::size_t b = 0; b < n_blocks; ++b)
-        store_lanes(weights + b * LANES,
-                    load_lanes(weights + b * LANES) + load_lanes(&steps_[b * LANES]) * z_[k]);
+      for (std::size_t b = 0; b < n_blocks; ++b) {
+        const DoubleLanes step = load_lanes(&steps_[b * LANES]);
+        store_lanes(weights + b * LANES, load_lanes(weights + b * LANES) + step * z_[k]);
+      }
     }
   }
 

@@ -103,7 +103,7 @@ inline void store_lanes(T* to, const DoubleLanes& lanes) {
   for (std::size_t lane = 0; lane < LANES; ++lane) to[lane] = T(lanes[lane]);
 }
 
-[[nodiscard]] inline DoubleLanes all_lanes(double x) { return DoubleLanes{x, x, x, x}; }
+inline void add_lanes(double* to, const DoubleLanes& lanes) { store_lanes(to, load_lanes(to) + lanes); }
 
 // k + 1 for 2^k <= T < 2^(k+1); 0 before the first row.
 [[nodiscard]] inline int period_of(std::int64_t rows) { return std::bit_width(std::uint64_t(rows)); }
@@ -141,7 +141,7 @@ void refresh_sums(const OnePass<T>& model) {
     for (std::size_t b = 0; b < n_blocks; ++b) {
       const DoubleLanes u = load_lanes(model.weights + slot * model.width + b * LANES);
       sq_u += feature.metric * u[U_OF_MCP] * u[U_OF_MCP];
-      store_lanes(model.blocks[b].centred, load_lanes(model.blocks[b].centred) + u * pull);
+      add_lanes(model.blocks[b].centred, u * pull);
     }
   }
   scalars.sq_centre = sq_centre;
@@ -173,7 +173,7 @@ void move_feature(const OnePass<T>& model, std::size_t slot, double centre, doub
   for (std::size_t b = 0, n = model.n_blocks(); b < n; ++b) {
     const DoubleLanes u = load_lanes(weights + b * LANES);
     scalars.sq_u += stretch * u[U_OF_MCP] * u[U_OF_MCP];
-    store_lanes(model.blocks[b].centred, load_lanes(model.blocks[b].centred) + u * pull);
+    add_lanes(model.blocks[b].centred, u * pull);
   }
   feature.centre = centre;
   feature.inverse_scale = inverse_scale;
