@@ -71,19 +71,25 @@ inline void score_groups(const std::uint32_t* slots, const T* x, std::size_t n, 
   }
 }
 
+// Dot products of a row with the first n_columns columns of `width`, both multiples of four.
+template <class T, class W>
+inline void score_columns(const std::uint32_t* slots, const T* x, std::size_t n, const W* weights, std::size_t width,
+                          std::size_t n_columns, double* scores) {
+  std::size_t h = 0;
+#ifdef __AVX__  // twelve sums fit into the registers of AVX, not into those of SSE
+  for (; h + 3 * LANES <= n_columns; h += 3 * LANES) score_groups<3>(slots, x, n, weights + h, width, scores + h);
+#endif
+  for (; h < n_columns; h += LANES) score_groups<1>(slots, x, n, weights + h, width, scores + h);
+}
+
 // Dot products of a row with every column. `width` is 1 or a multiple of four.
 template <class T, class W>
 inline void score_columns(const std::uint32_t* slots, const T* x, std::size_t n, const W* weights, std::size_t width,
                           double* scores) {
-  if (width == 1) {
+  if (width == 1)
     scores[0] = score_one_column(slots, x, n, weights);
-    return;
-  }
-  std::size_t h = 0;
-#ifdef __AVX__  // twelve sums fit into the registers of AVX, not into those of SSE
-  for (; h + 3 * LANES <= width; h += 3 * LANES) score_groups<3>(slots, x, n, weights + h, width, scores + h);
-#endif
-  for (; h < width; h += LANES) score_groups<1>(slots, x, n, weights + h, width, scores + h);
+  else
+    score_columns(slots, x, n, weights, width, width, scores);
 }
 
 // Adds factor * x to one column, in the arithmetic of its weights; returns the square norm of the weights written.

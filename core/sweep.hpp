@@ -47,7 +47,8 @@ struct Examples {
   Trace* trace = nullptr;              // null, or receives the steps
 };
 
-enum class Refusal : int { none, not_canonical, bad_row, bad_step };
+// new_class: the layout of the model lacks the class of a row.
+enum class Refusal : int { none, not_canonical, bad_row, bad_step, new_class };
 
 struct Outcome {
   std::size_t rows_done;

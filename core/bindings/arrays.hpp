@@ -1,9 +1,10 @@
-// NumPy arrays of the core's vectors, and checks of arguments.
+// NumPy arrays as arguments and of the core's vectors, and checks of them.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +14,29 @@ namespace nb = nanobind;
 
 inline void require(bool holds, const char* what) {
   if (!holds) throw nb::value_error(what);
+}
+
+template <class T>
+using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using AnyVector = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Values of examples are only read, and may be in memory that cannot be written, such as a mapped file.
+using ReadOnlyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ReadOnlyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T, class Array>
+[[nodiscard]] T* data_of(const Array& array, const char* what) {
+  require(array.dtype() == nb::dtype<std::remove_const_t<T>>(), what);
+  return static_cast<T*>(array.data());
+}
+
+template <class T>
+[[nodiscard]] T* optional_data(const std::optional<Vector<T>>& array, std::size_t n, const char* what) {
+  if (!array) return nullptr;
+  require(array->size() >= n, what);
+  return array->data();
 }
 
 // A vector as a NumPy array that owns it, without a copy; characters become uint8.

@@ -10,5 +10,6 @@ void bind_learning(nanobind::module_& m);
 void bind_index(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_lock(nanobind::module_& m);
+void bind_onepass(nanobind::module_& m);
 
 }  // namespace maxcosine

@@ -18,6 +18,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "dicts.hpp"
+#include "examples.hpp"
 #include "rules.hpp"
 
 namespace maxcosine {
@@ -26,34 +27,8 @@ using namespace nb::literals;
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using AnyVector = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using AnyMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-// Values of examples are only read, and may be in memory that cannot be written, such as a mapped file.
-using ReadOnlyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using ReadOnlyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <class T, class Array>
-[[nodiscard]] T* data_of(const Array& array, const char* what) {
-  require(array.dtype() == nb::dtype<std::remove_const_t<T>>(), what);
-  return static_cast<T*>(array.data());
-}
-
-template <class T>
-[[nodiscard]] T* optional_data(const std::optional<Vector<T>>& array, std::size_t n, const char* what) {
-  if (!array) return nullptr;
-  require(array->size() >= n, what);
-  return array->data();
-}
-
 // Rows done, what ended the sweep, in which head, and how many steps were traced.
 using Ended = std::tuple<std::size_t, int, std::size_t, std::size_t>;
-
-// Returned by learn_dict beside the faults of a sweep: the weights lack room for the features of the example.
-constexpr int NO_ROOM = 100;
 
 // The core's view of the arrays of one model. It refers to them, and keeps them alive.
 class Engine {
@@ -112,7 +87,7 @@ class Engine {
                    std::optional<Vector<std::int64_t>> predicted, std::optional<Matrix<std::int64_t>> steps) {
     const std::size_t n = indptr.size() - 1;
     require(slots.size() == values.size(), "there must be one value for each slot");
-    Examples examples = examples_of(n, codes, weights, order, predicted);
+    Examples examples = examples_of(n, n_classes_, codes, weights, order, predicted);
     return learn(examples, steps, [&]<class T>(const Heads<T>& heads) {
       const T* data = data_of<const T>(values, "values must have the type of the weights");
       const double* known = optional_data(squares, n, "there must be one square norm for each row");
@@ -124,7 +99,7 @@ class Engine {
   Ended learn_dense(ReadOnlyMatrix x, Vector<const std::int64_t> codes, std::optional<Vector<const double>> weights,
                     std::optional<Vector<const std::int64_t>> order, std::optional<Vector<std::int64_t>> predicted,
                     std::optional<Matrix<std::int64_t>> steps) {
-    Examples examples = examples_of(x.shape(0), codes, weights, order, predicted);
+    Examples examples = examples_of(x.shape(0), n_classes_, codes, weights, order, predicted);
     return learn(examples, steps, [&]<class T>(const Heads<T>& heads) {
       require(x.shape(1) <= heads.n_features, "there are more columns than weights");
       const T* data = data_of<const T>(x, "values must have the type of the weights");
@@ -270,21 +245,6 @@ class Engine {
           }
         },
         heads_);
-  }
-
-  [[nodiscard]] Examples examples_of(std::size_t n, const Vector<const std::int64_t>& codes,
-                                     const std::optional<Vector<const double>>& weights,
-                                     const std::optional<Vector<const std::int64_t>>& order,
-                                     const std::optional<Vector<std::int64_t>>& predicted) const {
-    require(codes.size() == n, "there must be one class code for each row");
-    for (std::size_t row = 0; row < n; ++row)
-      require(codes.data()[row] >= 0 && std::size_t(codes.data()[row]) < n_classes_, "a class code is out of range");
-    if (order)
-      for (std::size_t k = 0; k < order->size(); ++k)
-        require(order->data()[k] >= 0 && std::size_t(order->data()[k]) < n, "the order names a row that does not exist");
-    return {codes.data(), optional_data(weights, n, "there must be one weight for each row"),
-            order ? order->data() : nullptr, order ? order->size() : n,
-            optional_data(predicted, n, "there must be room for one prediction for each row")};
   }
 
   nb::object arrays_;

@@ -8,4 +8,5 @@ NB_MODULE(MAXCOSINE_MODULE, m) {
   maxcosine::bind_text(m);
   maxcosine::bind_learning(m);
   maxcosine::bind_lock(m);
+  maxcosine::bind_onepass(m);
 }

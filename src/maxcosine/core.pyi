@@ -94,6 +94,44 @@ class Engine:
     def score_dense(self, x: Array, as_points: bool, scores: Array) -> None: ...
     def score_dict(self, index: FeatureIndex, x: dict[Any, Any], as_points: bool, n_columns: int) -> list[float]: ...
 
+class OnePassEngine:
+    """The core's view of the arrays of `maxcosine.onepass.OnePassState` (core/bindings/onepass.cpp)."""
+
+    def __init__(self, weights: Array, features: Array, visited: Array, blocks: Array, scalars: Array) -> None: ...
+    def learn_rows(
+        self,
+        indptr: Array,
+        slots: Array,
+        values: Array,
+        mapped: bool,
+        codes: Array,
+        weights: Array | None,
+        order: Array | None,
+        predicted: Array | None,
+        margins: Array | None,
+    ) -> tuple[int, int]:
+        """Return how many rows were learnt, and why the sweep ended: `enum class Refusal` in core/sweep.hpp."""
+
+    def learn_dense(
+        self,
+        x: Array,
+        codes: Array,
+        weights: Array | None,
+        order: Array | None,
+        predicted: Array | None,
+        margins: Array | None,
+    ) -> tuple[int, int]: ...
+    def learn_dict(
+        self, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float
+    ) -> tuple[int, int, list[float]]:
+        """Return why it ended, the class predicted or, for NO_ROOM, how many features need weights, and the margins."""
+
+    def score_rows(self, indptr: Array, slots: Array, values: Array, margins: Array) -> None: ...
+    def score_dense(self, x: Array, margins: Array) -> None: ...
+    def score_dict(self, index: FeatureIndex, x: dict[Any, Any]) -> list[float]: ...
+    def claim(self) -> tuple[float, float, float]:
+        """Return the norm and Lambda of the mixture, and the proven ceiling, see core/onepass_claim.hpp."""
+
 def first_bad_row(indptr: Array, values: Array) -> int:
     """Return the first row that cannot be learnt from, or -1."""
 

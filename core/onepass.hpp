@@ -1,0 +1,504 @@
+// The one-pass learner: a logistic head and an mcp_exact head in the geometry of onepass_geometry.hpp, each predicting
+// by its last dual and by its average with weights t, mixed by their progressive errors.
+//
+// Up to two classes have one block, y = -1 for the first class and 1 for the second. More have one block each, and a
+// row enters block c with a coefficient g_c; these sum to 0: softmax, and Kesler's construction for mcp_exact.
+//
+// exp, log and log1p are those of the C library, so the same input gives the same bits on one machine, whatever the
+// chunks, the storage of the rows and the level of the processor.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "arithmetic.hpp"
+#include "onepass_geometry.hpp"
+#include "sweep.hpp"
+
+namespace maxcosine {
+
+inline constexpr double CONSTANT = 0.5;  // appended to every row
+inline constexpr double LOGISTIC_GAIN = 8;
+inline constexpr double SMALLEST_Z = 1e-100;   // squashed values below this are absent; squares stay within double
+inline constexpr double MOST_COEF_SUM = 1e16;  // no step takes Lambda beyond it: the averages stay within float
+inline constexpr double MOST_MARGIN = 1e100;   // of the calibration: squares stay within double
+inline constexpr double LARGEST_EXPONENT = 30;
+inline constexpr double SMALLEST_CURVATURE = 1e-4, SMALLEST_SLOPE = 0.05;
+
+// z = sign(x) log(1 + |x|), or 0 if that is too small. Counts, and pixels, come again and again; logarithms are slow,
+// so some are remembered.
+class Squash {
+ public:
+  [[nodiscard]] double operator()(double x) {
+    Known& known = known_[(std::bit_cast<std::uint64_t>(x) * GOLDEN_RATIO) >> (64 - KNOWN_BITS)];
+    if (known.x != x) {
+      const double z = std::copysign(std::log1p(std::abs(x)), x);
+      known = {x, std::abs(z) < SMALLEST_Z ? 0 : z};
+    }
+    return known.z;
+  }
+
+ private:
+  static constexpr std::uint64_t GOLDEN_RATIO = 0x9E3779B97F4A7C15;  // 2^64 divided by it, for multiplicative hashing
+  static constexpr int KNOWN_BITS = 10;
+  struct Known {
+    double x = 0, z = 0;
+  };
+  Known known_[1 << KNOWN_BITS];
+};
+
+// The average with weights t of the duals after rows 1, ..., T. A step du_j of row j is in all of them from row j on,
+// so its share is 1 - C_(j-1) / C_T with C_t = t (t + 1) / 2. Beside u, v = sum C_(j-1) du_j is kept, and the average is
+// u - v / C_T. Only weights that a step touches are written. v / C_T is at most as large as the sum of the steps'
+// sizes, as u is, so the subtraction loses no more than the additions to u did. Numbers x hold (u, v) of both heads;
+// the result is, of each head, the last dual's and the average's.
+[[nodiscard]] inline DoubleLanes averaged(const DoubleLanes& x, double inverse_weight) {
+  return DoubleLanes{x[0], x[0] - x[1] * inverse_weight, x[2], x[2] - x[3] * inverse_weight};
+}
+
+// How predictors are computed from duals after T rows, and how they are mixed.
+struct Mixer {
+  double gain;            // eta kappa of the logistic head: a score is this times <w, a>
+  double inverse_weight;  // 1 / C_T for the rows that are in the averages
+  DoubleLanes shares;     // of the predictors' scores
+
+  // Scores of the four predictors.
+  [[nodiscard]] DoubleLanes predictors(const DoubleLanes& products) const {
+    return averaged(products, inverse_weight) * DoubleLanes{gain, gain, 1, 1};
+  }
+  [[nodiscard]] double mix(const DoubleLanes& scores) const { return sum_lanes(shares * scores); }
+};
+
+[[nodiscard]] inline double inverse_or_zero(double x) { return x > 0 ? 1 / x : 0; }
+
+// For a row that is scored when `rows` rows are in the geometry, and those that were learnt in the averages.
+[[nodiscard]] inline Mixer mixer_of(const OnePassScalars& scalars, std::int64_t learnt, std::int64_t rows) {
+  const double least = *std::min_element(scalars.errors, scalars.errors + LANES);
+  const double spread = 2 * std::sqrt(1 + least);
+  DoubleLanes shares;
+  for (std::size_t k = 0; k < LANES; ++k) shares[k] = std::exp(-(scalars.errors[k] - least) / spread);
+  const DoubleLanes usual = (load_lanes(scalars.sizes) + 1) / double(1 + learnt);
+  return {LOGISTIC_GAIN * std::sqrt(double(std::max<std::int64_t>(rows, 1)) / scalars.energy[0]),
+          inverse_or_zero(sum_of_weights(learnt)), shares / sum_lanes(shares) / usual};
+}
+
+// One row in the geometry: what its non-zeros and the sums over all features make of it.
+template <class T>
+class OnePassRow {
+ public:
+  // Squashes a row; false if a value is not finite.
+  [[nodiscard]] bool read(const std::uint32_t* slots, const T* values, std::size_t n) {
+    resize(n);
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      if (!std::isfinite(values[k])) return false;
+      slots_[kept] = slots[k];
+      z_[kept] = squash_(values[k]);
+      kept += z_[kept] != 0;
+    }
+    resize(kept);
+    return true;
+  }
+
+  // Leaves out features that have never been seen.
+  void forget_unseen(const OnePass<T>& model) {
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < z_.size(); ++k) {
+      slots_[kept] = slots_[k];
+      z_[kept] = z_[k];
+      kept += slots_[k] < model.n_features && model.features[slots_[k]].count > 0;
+    }
+    resize(kept);
+  }
+
+  void observe_all(const OnePass<T>& model) {
+    for (std::size_t k = 0; k < z_.size(); ++k) observe(model, slots_[k], z_[k]);
+    model.scalars->visits += std::int64_t(z_.size());
+  }
+
+  // Lengths and inner products: sum D^2 (z - mu)^2 = sum D^2 mu^2 + sum over the non-zeros of D^2 z (z - 2 mu).
+  void measure(const OnePass<T>& model) {
+    const OnePassScalars& scalars = *model.scalars;
+    unit_ = centre_unit(scalars.rows);
+    double sq_scaled = 0, sq_metric = 0, pull = 0;
+    sq_z_ = 0;
+    scaled_.resize(z_.size());
+    for (std::size_t k = 0; k < z_.size(); ++k) {
+      const Feature& feature = model.features[slots_[k]];
+      const double z = z_[k], mu = feature.centre * unit_;
+      scaled_[k] = feature.metric * z;
+      sq_scaled += feature.inverse_scale * z * (z - 2 * mu);
+      sq_metric += scaled_[k] * (z - 2 * mu);
+      sq_z_ += scaled_[k] * z;
+      pull += scaled_[k] * feature.centre;
+    }
+    pull_ = pull;
+    constant_metric_ = constant_metric(scalars.rows);
+    radius_ = std::sqrt(1 + std::max(0.0, scalars.scaled_centre * unit_ * unit_ + sq_scaled));
+    const double sq_features = std::max(0.0, scalars.sq_centre * unit_ * unit_ + sq_metric);
+    sq_norm_ = sq_features / (radius_ * radius_) + constant_metric_ * CONSTANT * CONSTANT;
+    products_.resize(model.n_blocks() * LANES);
+    score_columns(slots_.data(), scaled_.data(), z_.size(), model.weights, model.width, products_.size(),
+                  products_.data());
+  }
+
+  // <w, a> of each dual in block b, expanded over u - mu s and z - mu.
+  [[nodiscard]] DoubleLanes inner_products(const OnePass<T>& model, std::size_t b) const {
+    const Block& block = model.blocks[b];
+    const double of_s = model.scalars->sq_centre * unit_ * unit_ - pull_ * unit_;
+    const DoubleLanes centred =
+        load_lanes(&products_[b * LANES]) - load_lanes(block.centred) * unit_ + load_lanes(block.s) * of_s;
+    return centred / radius_ + load_lanes(block.beta) * (constant_metric_ * CONSTANT);
+  }
+
+  // The square norm of mcp_exact's last dual.
+  [[nodiscard]] double sq_w(const OnePass<T>& model) const {
+    const OnePassScalars& scalars = *model.scalars;
+    double square = scalars.sq_u;
+    for (std::size_t b = 0, n = model.n_blocks(); b < n; ++b) {
+      const Block& block = model.blocks[b];
+      const double s = block.s[U_OF_MCP], beta = block.beta[U_OF_MCP];
+      square += s * (s * scalars.sq_centre * unit_ * unit_ - 2 * block.centred[U_OF_MCP] * unit_);
+      square += constant_metric_ * beta * beta;
+    }
+    return square;
+  }
+
+  // Adds the row to all duals with coefs[b * LANES + lane]. The sums over all features follow from what is known of the
+  // row, up to the rounding of the weights, until they are computed anew.
+  void add_to(const OnePass<T>& model, const std::vector<double>& coefs) {
+    const std::size_t n_blocks = model.n_blocks();
+    steps_.resize(coefs.size());
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+      Block& block = model.blocks[b];
+      const DoubleLanes coef = load_lanes(&coefs[b * LANES]), step = coef / radius_;
+      store_lanes(&steps_[b * LANES], step);
+      add_lanes(block.s, step);
+      add_lanes(block.beta, coef * CONSTANT);
+      add_lanes(block.centred, step * pull_);
+      const double of_mcp = step[U_OF_MCP];
+      model.scalars->sq_u += of_mcp * (2 * products_[b * LANES + U_OF_MCP] + of_mcp * sq_z_);
+    }
+    for (std::size_t k = 0; k < z_.size(); ++k) {
+      T* const weights = model.weights + slots_[k] * model.width;
+      for (std::size_t b = 0; b < n_blocks; ++b) {
+        const DoubleLanes step = load_lanes(&steps_[b * LANES]);
+        store_lanes(weights + b * LANES, load_lanes(weights + b * LANES) + step * z_[k]);
+      }
+    }
+  }
+
+  [[nodiscard]] double radius() const { return radius_; }
+  [[nodiscard]] double sq_norm() const { return sq_norm_; }
+
+ private:
+  void resize(std::size_t n) {
+    slots_.resize(n);
+    z_.resize(n);
+  }
+
+  Squash squash_;
+  std::vector<std::uint32_t> slots_;
+  std::vector<double> z_, scaled_, products_, steps_;  // scaled_ is D^2 z
+  double unit_, constant_metric_, radius_;
+  double pull_;     // sum of D^2 z centre
+  double sq_z_;     // sum of D^2 z^2
+  double sq_norm_;  // of the row
+};
+
+// The largest of n numbers that lie `stride` apart, the first of equals; `skipped` is left out.
+[[nodiscard]] inline std::size_t largest(const double* x, std::size_t n, std::size_t stride,
+                                         std::size_t skipped = std::size_t(-1)) {
+  std::size_t best = skipped == 0;
+  for (std::size_t k = best + 1; k < n; ++k)
+    if (k != skipped && x[k * stride] > x[best * stride]) best = k;
+  return best;
+}
+
+// The class that these margins predict; -1 if none is known.
+[[nodiscard]] inline std::int64_t predicted_class(const double* margins, std::size_t n, std::int64_t n_classes) {
+  if (n_classes < 2) return n_classes - 1;
+  return n == 1 ? margins[0] > 0 : std::int64_t(largest(margins, n, 1));
+}
+
+// Online Newton on the logarithmic loss of sigmoid(slope m + offset) or, with blocks, of softmax(slope m). The
+// curvature is forgotten at T = 2^k.
+class Calibration {
+ public:
+  void learn(OnePassScalars& scalars, const std::vector<double>& margins, std::size_t code) {
+    double* const theta = scalars.calibration;
+    double* const h = scalars.curvature;
+    if (std::has_single_bit(std::uint64_t(scalars.rows))) {
+      h[0] = h[2] = 1;
+      h[1] = 0;
+    }
+    if (margins.size() == 1) {
+      const double m = std::clamp(margins[0], -MOST_MARGIN, MOST_MARGIN);
+      const double p = 1 / (1 + std::exp(-std::clamp(theta[0] * m + theta[1], -LARGEST_EXPONENT, LARGEST_EXPONENT)));
+      const double curvature = std::max(p * (1 - p), SMALLEST_CURVATURE), gradient = p - double(code);
+      h[0] += curvature * m * m;
+      h[1] += curvature * m;
+      h[2] += curvature;
+      const double determinant = h[0] * h[2] - h[1] * h[1];
+      theta[0] -= gradient * (h[2] * m - h[1]) / determinant;
+      theta[1] -= gradient * (h[0] - h[1] * m) / determinant;
+    } else {
+      learn_blocks(theta[0], h[0], margins, code);
+    }
+    theta[0] = std::max(theta[0], SMALLEST_SLOPE);
+  }
+
+ private:
+  static void learn_blocks(double& slope, double& h, const std::vector<double>& margins, std::size_t code) {
+    const auto clamped = [&](std::size_t b) { return std::clamp(margins[b], -MOST_MARGIN, MOST_MARGIN); };
+    const double highest = clamped(largest(margins.data(), margins.size(), 1));
+    double sum = 0, mean = 0, square = 0;
+    for (std::size_t b = 0; b < margins.size(); ++b) {
+      const double m = clamped(b), p = std::exp(slope * (m - highest));
+      sum += p;
+      mean += p * m;
+      square += p * m * m;
+    }
+    mean /= sum;
+    h += std::max(square / sum - mean * mean, SMALLEST_CURVATURE);
+    slope -= (mean - clamped(code)) / h;
+  }
+};
+
+// Learns rows one after another; holds the working memory.
+template <class T>
+class OnePassLearner {
+ public:
+  explicit OnePassLearner(const OnePass<T>& model) : model_(model), scalars_(*model.scalars) {}
+
+  // Predicts one row and then learns it; one that is refused changes nothing. `predicted` and `margins` may be null.
+  [[nodiscard]] Refusal learn(const std::uint32_t* slots, const T* values, std::size_t n, std::int64_t code,
+                              double weight, std::int64_t* predicted, double* margins) {
+    if (!row_.read(slots, values, n)) return Refusal::bad_row;
+    if (weight > 0 && code >= std::max<std::int64_t>(scalars_.n_classes, 2)) return Refusal::new_class;
+    const std::int64_t before = scalars_.rows;
+    if (weight > 0) {
+      begin_row(model_);
+      row_.observe_all(model_);
+      keep_sums_exact(model_);
+    } else {
+      row_.forget_unseen(model_);
+    }
+    row_.measure(model_);
+    const Mixer mixer = mixer_of(scalars_, before, scalars_.rows);
+    score(mixer);
+    const std::int64_t guess = predicted_class(margins_.data(), margins_.size(), scalars_.n_classes);
+    if (predicted) *predicted = guess;
+    if (margins) std::copy(margins_.begin(), margins_.end(), margins);
+    if (weight == 0) return Refusal::none;
+    scalars_.mistakes += guess != code;
+    scalars_.n_classes = std::max(scalars_.n_classes, code + 1);
+    scalars_.mean_weight += (weight - scalars_.mean_weight) / double(scalars_.rows);
+    take_steps(std::size_t(code), std::clamp(weight / scalars_.mean_weight, SMALLEST_FACTOR, LARGEST_FACTOR));
+    count_errors(std::size_t(code));
+    calibration_.learn(scalars_, margins_, std::size_t(code));
+    return Refusal::none;
+  }
+
+  // Margins of a row that is not learnt. Features that have never been seen count nothing.
+  void score_only(const std::uint32_t* slots, const T* values, std::size_t n, double* margins) {
+    if (!row_.read(slots, values, n)) {
+      std::fill_n(margins, model_.n_blocks(), std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+    row_.forget_unseen(model_);
+    row_.measure(model_);
+    score(mixer_of(scalars_, scalars_.rows, scalars_.rows));
+    std::copy(margins_.begin(), margins_.end(), margins);
+  }
+
+ private:
+  // The scores of the four predictors in each block, and their mixture.
+  void score(const Mixer& mixer) {
+    const std::size_t n_blocks = model_.n_blocks();
+    scores_.resize(n_blocks * LANES);
+    margins_.resize(n_blocks);
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+      const DoubleLanes scores = mixer.predictors(row_.inner_products(model_, b));
+      store_lanes(&scores_[b * LANES], scores);
+      margins_[b] = mixer.mix(scores);
+    }
+  }
+
+  // The steps of both heads, written to the lanes of their duals. Lambda follows the steps.
+  void take_steps(std::size_t code, double factor) {
+    const std::size_t n_blocks = model_.n_blocks();
+    coefs_.assign(n_blocks * LANES, 0.0);
+    const double masses[2] = {logistic_step(code), mcp_step(code)};
+    const double before = sum_of_weights(scalars_.rows - 1);  // C_(T-1), see averaged()
+    for (std::size_t head = 0; head < 2; ++head) {
+      const std::size_t u = 2 * head, v = u + 1;
+      const double room = std::max(0.0, MOST_COEF_SUM - scalars_.coef_sum[u]);
+      const double mass = std::min(masses[head] * factor, room);
+      const double kept = masses[head] * factor > room ? factor * (room / (masses[head] * factor)) : factor;
+      double energy = 0;
+      for (std::size_t b = 0; b < n_blocks; ++b) {
+        double* const coef = &coefs_[b * LANES];
+        coef[u] *= kept;
+        coef[v] = coef[u] * before;
+        energy += coef[u] * coef[u];
+      }
+      scalars_.energy[head] += energy;
+      scalars_.sq_steps[head] += energy / (row_.radius() * row_.radius());
+      scalars_.coef_sum[u] += mass;
+      scalars_.coef_sum[v] += mass * before;
+    }
+    row_.add_to(model_, coefs_);
+  }
+
+  // lam = sigmoid(-margin), or g = e_y - softmax. Returns what the coefficients add to Lambda: of g, the coefficient
+  // of the right block. That is summed from the others, so that it stays exact when it is small.
+  double logistic_step(std::size_t code) {
+    const std::size_t n_blocks = model_.n_blocks();
+    if (n_blocks == 1) {
+      const double y = code ? 1 : -1;
+      const double lam = 1 / (1 + std::exp(std::min(y * scores_[0], LARGEST_EXPONENT)));
+      coefs_[0] = y * lam;
+      return lam;
+    }
+    const double highest = scores_[largest(scores_.data(), n_blocks, LANES) * LANES];
+    double sum = 0, mass = 0;
+    for (std::size_t b = 0; b < n_blocks; ++b) sum += coefs_[b * LANES] = std::exp(scores_[b * LANES] - highest);
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+      coefs_[b * LANES] /= -sum;
+      if (b != code) mass -= coefs_[b * LANES];
+    }
+    return coefs_[code * LANES] = mass;
+  }
+
+  // mcp_exact: lam = norm(w)^2 / (Lambda norm(a)^2) if the margin is at most norm(w)^2 / (2 Lambda).
+  double mcp_step(std::size_t code) {
+    const std::size_t n_blocks = model_.n_blocks();
+    double margin, sq_row = row_.sq_norm();
+    std::size_t rival = 0;
+    if (n_blocks == 1) {
+      margin = (code ? 1 : -1) * scores_[U_OF_MCP];
+    } else {
+      rival = largest(&scores_[U_OF_MCP], n_blocks, LANES, code);
+      margin = scores_[code * LANES + U_OF_MCP] - scores_[rival * LANES + U_OF_MCP];
+      sq_row *= 2;
+    }
+    const double sq_w = row_.sq_w(model_), coef_sum = scalars_.coef_sum[U_OF_MCP];
+    double lam = 1;
+    if (coef_sum > 0 && sq_w > 0) lam = margin <= sq_w / (2 * coef_sum) ? sq_w / (coef_sum * sq_row) : 0;
+    if (n_blocks == 1) {
+      coefs_[U_OF_MCP] = code ? lam : -lam;
+    } else {
+      coefs_[code * LANES + U_OF_MCP] = lam;
+      coefs_[rival * LANES + U_OF_MCP] = -lam;
+    }
+    return lam;
+  }
+
+  void count_errors(std::size_t code) {
+    const std::size_t n_blocks = model_.n_blocks();
+    for (std::size_t k = 0; k < LANES; ++k) {
+      double size = 0;
+      for (std::size_t b = 0; b < n_blocks; ++b) size += std::abs(scores_[b * LANES + k]);
+      scalars_.sizes[k] += size / double(n_blocks);
+      const bool wrong = n_blocks == 1 ? (code ? 1 : -1) * scores_[k] <= 0
+                                       : largest(&scores_[k], n_blocks, LANES) != code;
+      scalars_.errors[k] += wrong;
+    }
+  }
+
+  const OnePass<T>& model_;
+  OnePassScalars& scalars_;
+  OnePassRow<T> row_;
+  Calibration calibration_;
+  std::vector<double> scores_, margins_, coefs_;
+};
+
+// Where the progressive margins go: n_columns numbers for each row, of which one for each block is written.
+struct Margins {
+  double* margins = nullptr;
+  std::size_t n_columns = 0;
+
+  [[nodiscard]] double* of(std::size_t row) const { return margins ? margins + row * n_columns : nullptr; }
+};
+
+template <class T>
+void prefetch(const OnePass<T>& model, const Rows<T>& rows, std::size_t row) {
+  for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
+    const std::size_t slot = rows.slots[k];
+    __builtin_prefetch(model.features + slot, 1, 2);
+    __builtin_prefetch(model.weights + slot * model.width, 1, 2);
+  }
+}
+
+// Learns from the rows in the order given. Rows before a refused one have been learnt. A row of weight 0 is predicted
+// only. One without features is learnt: it has the constant.
+template <class T>
+[[nodiscard]] Outcome sweep(const OnePass<T>& model, const Rows<T>& rows, const Examples& examples,
+                            const Margins& margins) {
+  OnePassLearner<T> learner(model);
+  const auto row_at = [&](std::size_t k) { return examples.order ? std::size_t(examples.order[k]) : k; };
+  const bool far = model.n_features * (sizeof(Feature) + model.width * sizeof(T)) > PREFETCH_FROM;
+  for (std::size_t position = 0; position < examples.n; ++position) {
+    if (far && position + ROWS_AHEAD < examples.n) prefetch(model, rows, row_at(position + ROWS_AHEAD));
+    const std::size_t row = row_at(position), n = rows.size(row);
+    const std::uint32_t* const slots = rows.slots + rows.indptr[row];
+    if (!rows.mapped && !is_canonical(slots, n, model.n_features)) return {position, Refusal::not_canonical};
+    const Refusal refusal = learner.learn(slots, rows.values + rows.indptr[row], n, examples.codes[row],
+                                          examples.weights ? examples.weights[row] : 1,
+                                          examples.predicted ? examples.predicted + row : nullptr, margins.of(row));
+    if (refusal != Refusal::none) return {position, refusal};
+  }
+  return {examples.n};
+}
+
+// `sweep` over the rows of a C-ordered dense array with n_columns <= n_features columns.
+template <class T>
+[[nodiscard]] Outcome sweep_dense(const OnePass<T>& model, const T* x, std::size_t n_columns, const Examples& examples,
+                                  const Margins& margins) {
+  OnePassLearner<T> learner(model);
+  PackedBlock<T> block(examples.n, n_columns);
+  for (std::size_t start = 0; start < examples.n; start += block.max_rows()) {
+    const std::size_t n = std::min(block.max_rows(), examples.n - start);
+    const auto row_of = [&](std::size_t k) {
+      return examples.order ? std::size_t(examples.order[start + k]) : start + k;
+    };
+    block.pack(x, n, row_of);
+    const Rows<T> rows = block.rows();
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t row = row_of(k);
+      const Refusal refusal = learner.learn(
+          rows.slots + rows.indptr[k], rows.values + rows.indptr[k], rows.size(k), examples.codes[row],
+          examples.weights ? examples.weights[row] : 1, examples.predicted ? examples.predicted + row : nullptr,
+          margins.of(row));
+      if (refusal != Refusal::none) return {start + k, refusal};
+    }
+  }
+  return {examples.n};
+}
+
+// Margins of n rows that are not learnt, one for each block.
+template <class T>
+void score_rows(const OnePass<T>& model, const Rows<T>& rows, std::size_t n, double* margins) {
+  OnePassLearner<T> learner(model);
+  for (std::size_t row = 0; row < n; ++row)
+    learner.score_only(rows.slots + rows.indptr[row], rows.values + rows.indptr[row], rows.size(row),
+                       margins + row * model.n_blocks());
+}
+
+template <class T>
+void score_dense_rows(const OnePass<T>& model, const T* x, std::size_t n_columns, std::size_t n, double* margins) {
+  PackedBlock<T> block(n, n_columns);
+  for (std::size_t start = 0; start < n; start += block.max_rows()) {
+    const std::size_t n_block = std::min(block.max_rows(), n - start);
+    block.pack(x, n_block, [&](std::size_t k) { return start + k; });
+    score_rows(model, block.rows(), n_block, margins + start * model.n_blocks());
+  }
+}
+
+}  // namespace maxcosine
