@@ -29,13 +29,26 @@ class BaseModel:
     """All classes were named: no others may come."""
     lock: ModelLock
     """Its own; the successive models of one classifier share one."""
-    n_judged: int
-    mistakes: int
     _cache: dict[str, Any]
     """What was computed from what was learnt since that last changed."""
 
     def __post_init__(self) -> None:
         self.labels = LabelEncoder(self.classes)
+
+    @property
+    def n_seen(self) -> int:
+        """Examples seen."""
+        raise NotImplementedError("a subclass counts")
+
+    @property
+    def n_judged(self) -> int:
+        """Examples of positive weight: each was predicted before it was learnt."""
+        raise NotImplementedError("a subclass counts")
+
+    @property
+    def mistakes(self) -> int:
+        """How many of them were predicted wrongly."""
+        raise NotImplementedError("a subclass counts")
 
     @property
     def learnt(self) -> Any:
@@ -47,6 +60,14 @@ class BaseModel:
         """The type of its weights."""
         dtype: np.dtype = self.learnt.dtype
         return dtype
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether learning may end in the middle of rows that were checked, as a user's rule can make it."""
+        return False
+
+    def await_classes(self) -> None:
+        """Predict a class of this new model only after its first row."""
 
     @property
     def one_score(self) -> bool:
@@ -125,6 +146,10 @@ class BaseModel:
     def scores(self, rows: Any, n_threads: int = 1) -> np.ndarray:
         """Scores of rows of slots: one a row for up to two classes, else one a class."""
         raise NotImplementedError("a subclass scores")
+
+    def certificate(self) -> Any:
+        """What is proven so far of the hypothesis that predicts."""
+        raise NotImplementedError("a subclass has certificates")
 
     def predicted_codes(self, scores: np.ndarray) -> np.ndarray:
         """Codes of the predicted classes; a single score above 0 means the second class."""

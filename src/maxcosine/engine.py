@@ -118,6 +118,12 @@ def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) 
         def work(start: int, stop: int) -> None:
             engine.score_rows(rows.indptr[start : stop + 1], rows.slots, rows.values, as_points, scores[start:stop])
 
+    in_threads(work, n_rows, n_threads)
+    return scores
+
+
+def in_threads(work: Callable[[int, int], None], n_rows: int, n_threads: int) -> None:
+    """Call `work` for the rows from a start to a stop, in several threads if there are many rows."""
     n_threads = max(1, min(n_threads, n_rows // ROWS_PER_THREAD))
     bounds = np.linspace(0, n_rows, n_threads + 1).astype(int).tolist()
     if n_threads == 1:
@@ -125,4 +131,3 @@ def score(heads: Heads, X: Any, *, as_points: bool = False, n_threads: int = 1) 
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(lambda span: work(*span), itertools.pairwise(bounds)))
-    return scores

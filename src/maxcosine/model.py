@@ -70,6 +70,11 @@ class Model(BaseModel):
         return self.heads.rule
 
     @property
+    def may_fail(self) -> bool:
+        """Whether its rule is a user's."""
+        return not self.rule.builtin
+
+    @property
     def multiclass(self) -> str:
         """How more than two classes are learnt: "ovr" or "joint"."""
         return "joint" if self.heads.joint else "ovr"
@@ -80,12 +85,12 @@ class Model(BaseModel):
         return int(self.heads.table["seen"].max())
 
     @property
-    def n_judged(self) -> int:  # type: ignore[override]
+    def n_judged(self) -> int:
         """Examples of positive weight: each was predicted before it was learnt."""
         return int(self.heads.arrays.scalars["weighed_rows"][0])
 
     @property
-    def mistakes(self) -> int:  # type: ignore[override]
+    def mistakes(self) -> int:
         """How many of them the last hypotheses predicted wrongly; wrong, too, is one before any class is known."""
         return int(self.heads.arrays.scalars["mistakes"][0])
 

@@ -14,40 +14,23 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from maxcosine.estimators.dicts import DictMethods
 from maxcosine.estimators.documentation import documented
-from maxcosine.estimators.fitted import FittedAttributes, lock_of, set_model, set_trace
+from maxcosine.estimators.fitted import FittedAttributes, LinearAttributes, lock_of, set_model, set_trace
 from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
 from maxcosine.estimators.learning import learn_chunk, learn_passes, learning, new_model, weight_types
-from maxcosine.estimators.parameters import Check, check_parameters
+from maxcosine.estimators.parameters import Check, check_parameters, rule_of
 from maxcosine.estimators.validation import check_training_data, rows_to_score
 from maxcosine.estimators.weights import row_weights
 from maxcosine.features import Features
+from maxcosine.model import Model
+from maxcosine.rows import check_rows
 from maxcosine.rules.rule import Rule
 
 
 # A dataclass writes the constructor that scikit-learn wants: every parameter is stored under its name.
-@documented
 @dataclass(eq=False, repr=False, kw_only=True)
-class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
-    """Base class of all classifiers.
+class StreamClassifier(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
+    """What all classifiers have: learning from arrays, chunks, files and dicts, and predictions."""
 
-    A subclass says by which rule it learns. Use it for `isinstance`; to learn, use
-    :class:`~maxcosine.OnlineClassifier` or the class of a rule, such as :class:`~maxcosine.MCPClassifier`.
-
-    Parameters
-    ----------
-    {parameters_and_attributes}
-
-    Examples
-    --------
-    >>> from maxcosine import MCPClassifier, OnlineBase
-    >>> isinstance(MCPClassifier(), OnlineBase)
-    True
-    """
-
-    average: bool = False
-    fit_intercept: bool = True
-    multiclass: str = "ovr"
-    passes: int = 1
     shuffle: bool = False
     random_state: Any = None
     class_weight: Any = None
@@ -59,12 +42,27 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
     # The checks of parameters that a subclass adds.
     _checks: ClassVar[Mapping[str, Check]] = {}
 
-    def _rule(self) -> tuple[Rule, Mapping[str, float]]:
-        """Return the rule and the parameters that the user gave it."""
-        raise NotImplementedError("a subclass says by which rule it learns")
+    def _new_model(self, labels: np.ndarray, features: Features, dtype: np.dtype, *, closed: bool) -> Any:
+        """Return a model that has learnt nothing; `labels` are its first classes, `closed` refuses others."""
+        raise NotImplementedError("a subclass has models of its own")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, trace: bool = False) -> Self:
-        """Learn from scratch, in `passes` passes over the rows.
+    def _settings(self, model: Any) -> list[tuple[str, Any, Any]]:
+        """Return the parameters that a model depends on: name, value in the model, value now."""
+        return [("dtype", model.dtype, np.dtype(self.dtype or model.dtype))]
+
+    def _n_first(self, labels: np.ndarray) -> int:
+        """Return how many of the first classes of a stream begin together."""
+        return len(labels)
+
+    def _prepare(self, model: Any) -> None:
+        """Give a model the parameters that may change at any time."""
+
+    def _check_rows(self, rows: Any) -> None:
+        """Refuse rows that cannot be learnt from."""
+        check_rows(rows)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from scratch, in one pass over the rows.
 
         Parameters
         ----------
@@ -74,30 +72,29 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
-        trace : bool, default=False
-            Record every step in `trace_`. It takes 72 bytes for each row and hypothesis, in each pass.
 
         Returns
         -------
         self
             The fitted classifier.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, passes: int = 1, trace: bool = False) -> Self:
         with learning(self):
             check_parameters(self)
             X, y = check_training_data(self, X, y, dtype=weight_types(self), reset=True)
             classes, codes = classes_and_codes(y)
             weights = row_weights(y, sample_weight, self.class_weight, classes, allow_all_zero=False)
-            if not self.shuffle and self.passes == 1:
-                warn_if_sorted(codes, len(classes), stacklevel=2)
+            if not self.shuffle and passes == 1:
+                warn_if_sorted(codes, len(classes), stacklevel=3)
             features = Features(X.shape[1], getattr(self, "feature_names_in_", None))
             model = new_model(self, classes, features, X.dtype, closed=False)
-            learn_passes(self, model, X, codes, weights, passes=self.passes, trace=trace)
+            learn_passes(self, model, X, codes, weights, passes=passes, trace=trace)
             set_model(self, model)
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, trace: bool = False
-    ) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on learning, in one pass over these rows.
 
         The model does not depend on how a stream is cut into chunks, to the bit.
@@ -113,8 +110,6 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             with its first row.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
-        trace : bool, default=False
-            Record every step in `trace_`. It takes 72 bytes for each row and hypothesis.
 
         Returns
         -------
@@ -122,7 +117,7 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             The classifier.
         """
         with learning(self):
-            learn_chunk(self, X, y, classes, sample_weight, trace=trace)
+            learn_chunk(self, X, y, classes, sample_weight)
         return self
 
     def fit_stream(self, source: Any, **options: Any) -> Self:
@@ -207,6 +202,121 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
             check_is_fitted(self)
             return self._model.predict(rows_to_score(self, X), effective_n_jobs(self.n_jobs))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnlineBase(LinearAttributes, StreamClassifier):
+    """Base class of the classifiers of all rules.
+
+    A subclass says by which rule it learns. Use it for `isinstance`; to learn, use
+    :class:`~maxcosine.OnlineClassifier` or the class of a rule, such as :class:`~maxcosine.MCPClassifier`.
+
+    Parameters
+    ----------
+    {parameters_and_attributes}
+
+    Examples
+    --------
+    >>> from maxcosine import MCPClassifier, OnlineBase
+    >>> isinstance(MCPClassifier(), OnlineBase)
+    True
+    """
+
+    average: bool = False
+    fit_intercept: bool = True
+    multiclass: str = "ovr"
+    passes: int = 1
+
+    def _rule(self) -> tuple[Rule, Mapping[str, float]]:
+        """Return the rule and the parameters that the user gave it."""
+        raise NotImplementedError("a subclass says by which rule it learns")
+
+    def _new_model(self, labels: np.ndarray, features: Features, dtype: np.dtype, *, closed: bool) -> Model:
+        rule, params = rule_of(self)
+        return Model.create(
+            rule,
+            params,
+            np.sort(labels),
+            features,
+            dtype,
+            fit_intercept=self.fit_intercept,
+            average=self.average,
+            multiclass=self.multiclass,
+            closed=closed,
+        )
+
+    def _settings(self, model: Model) -> list[tuple[str, Any, Any]]:
+        heads = model.heads
+        return [
+            ("rule", heads.rule, rule_of(self)[0]),
+            ("average", heads.average, self.average),
+            ("fit_intercept", heads.fit_intercept, self.fit_intercept),
+            ("multiclass", model.multiclass, self.multiclass),
+            *super()._settings(model),
+        ]
+
+    def _n_first(self, labels: np.ndarray) -> int:
+        return 1 if self.multiclass == "joint" else 2
+
+    def _prepare(self, model: Model) -> None:
+        model.heads.set_params(rule_of(self)[1])
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, trace: bool = False) -> Self:
+        """Learn from scratch, in `passes` passes over the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
+        trace : bool, default=False
+            Record every step in `trace_`. It takes 72 bytes for each row and hypothesis, in each pass.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        return self._fit(X, y, sample_weight, passes=self.passes, trace=trace)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, trace: bool = False
+    ) -> Self:
+        """Go on learning, in one pass over these rows.
+
+        The model does not depend on how a stream is cut into chunks, to the bit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        classes : array-like, default=None
+            All classes: they begin with the first row, and others are refused. Without it, a class begins
+            with its first row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts, relative to the mean weight so far. Rows of weight 0 are as if absent.
+        trace : bool, default=False
+            Record every step in `trace_`. It takes 72 bytes for each row and hypothesis.
+
+        Returns
+        -------
+        self
+            The classifier.
+        """
+        with learning(self):
+            learn_chunk(self, X, y, classes, sample_weight, trace=trace)
+        return self
+
     def attained_margin(self, X: Any, y: Any) -> Any:
         """Compute the margin that the hypothesis attains on these examples, rounded down.
 
@@ -260,8 +370,3 @@ class OnlineBase(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
         with lock_of(self).learning:
             self.model_.densify()
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

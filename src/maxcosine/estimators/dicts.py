@@ -21,12 +21,11 @@ from maxcosine.estimators.learning import (
     learning,
     refuse_balanced,
 )
-from maxcosine.estimators.parameters import check_parameters, rule_of
+from maxcosine.estimators.parameters import check_parameters
 from maxcosine.estimators.validation import bad_example, bad_examples, column_keys, dict_rows, is_frame
 from maxcosine.estimators.weights import check_class_weights, example_weight
 from maxcosine.features import Features, plain_dict
-from maxcosine.model import Model
-from maxcosine.rows import BadRow, check_rows
+from maxcosine.rows import BadRow
 
 
 class DictMethods:
@@ -50,7 +49,7 @@ class DictMethods:
             How much the example counts, relative to the mean weight so far.
         """
         with (self.__dict__.get("_lock") or lock_of(self)).learning:
-            model: Model | None = self.__dict__.get("_model")
+            model: Any = self.__dict__.get("_model")
             code = None if model is None else model.labels.code(y)
             if model is not None and code is not None and _is_prepared(self, model):
                 weight = 1.0 if w == 1.0 and not self.class_weight else example_weight(w, y, self.class_weight)
@@ -94,7 +93,7 @@ class DictMethods:
             The class; None before the first example was learnt.
         """
         with lock_of(self).reading:
-            model: Model | None = getattr(self, "_model", None)
+            model: Any = getattr(self, "_model", None)
             if model is None:
                 return None
             scores = model.score_one(x) if model.features.keyed else model.scores(dict_rows(model, [x]))
@@ -129,7 +128,7 @@ class DictMethods:
 
 def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None) -> None:
     """Learn from many examples, as `learn_many` does; within `learning`."""
-    model: Model | None = getattr(estimator, "_model", None)
+    model: Any = getattr(estimator, "_model", None)
     if is_frame(X) and model is not None and not model.features.keyed:
         learn_chunk(estimator, X, y, None, w)
         return
@@ -152,7 +151,7 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None) -> None:
         else:
             rows = features.map_dicts(X, dtype, grow=True)
         try:
-            check_rows(rows)
+            estimator._check_rows(rows)
         except BadRow as error:
             raise bad_examples(X, error) from None
         return rows
@@ -160,18 +159,18 @@ def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None) -> None:
     learn_rows(estimator, model, features, to_slots, y, None, w)
 
 
-def _is_prepared(estimator: Any, model: Model) -> bool:
+def _is_prepared(estimator: Any, model: Any) -> bool:
     """Check the parameters once, and again when one has changed; return whether `learn_one` can call the core."""
     prepared_for, read_settings, settings = estimator.__dict__.get("_prepared_for", (None, None, None))
     if prepared_for is model and read_settings(estimator.__dict__) == settings:
         return True
-    if not model.features.keyed or not model.rule.builtin:
+    if not model.features.keyed or model.may_fail:
         return False
     check_parameters(estimator)
     refuse_balanced(estimator)
     check_unchanged(estimator, model)
     check_class_weights(estimator.class_weight)
-    model.heads.set_params(rule_of(estimator)[1])
+    estimator._prepare(model)
     read_settings = itemgetter(*estimator.get_params(deep=False))
     # Dicts are copied, because the user may change them.
     settings = tuple(dict(s) if isinstance(s, dict) else s for s in read_settings(estimator.__dict__))

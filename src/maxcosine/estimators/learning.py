@@ -14,16 +14,15 @@ from sklearn.utils import check_random_state
 
 from maxcosine.estimators.fitted import lock_of, set_model, set_trace
 from maxcosine.estimators.labels import known_codes, named_classes, new_classes, unknown_labels, warn_if_sorted
-from maxcosine.estimators.parameters import check_parameters, rule_of
+from maxcosine.estimators.parameters import check_parameters
 from maxcosine.estimators.validation import check_training_data, column_keys
 from maxcosine.estimators.weights import row_weights
 from maxcosine.features import Features
-from maxcosine.model import Model
-from maxcosine.rows import canonical, check_rows
+from maxcosine.rows import canonical
 from maxcosine.trace import Trace
 
 if TYPE_CHECKING:
-    from maxcosine.estimators.base import OnlineBase
+    from maxcosine.estimators.base import StreamClassifier
 
 # The attributes that learning sets.
 LEARNT = ("_model", "trace_", "n_features_in_", "feature_names_in_")
@@ -33,7 +32,7 @@ BLOCK_ROWS, SECONDS_PER_REPORT = 2**14, 1.0
 
 
 @contextmanager
-def learning(estimator: OnlineBase) -> Iterator[None]:
+def learning(estimator: StreamClassifier) -> Iterator[None]:
     """Let this thread alone use a classifier; if the block raises, the classifier keeps its model."""
     with lock_of(estimator).learning:
         attributes = estimator.__dict__
@@ -47,26 +46,15 @@ def learning(estimator: OnlineBase) -> Iterator[None]:
             raise
 
 
-def weight_types(estimator: OnlineBase) -> list[Any]:
+def weight_types(estimator: StreamClassifier) -> list[Any]:
     """Return the types that weights may have; X of another type is converted to the first."""
     return [np.float64, np.float32] if estimator.dtype is None else [np.dtype(estimator.dtype)]
 
 
-def new_model(estimator: OnlineBase, classes: np.ndarray, features: Features, dtype: Any, *, closed: bool) -> Model:
+def new_model(estimator: StreamClassifier, classes: np.ndarray, features: Features, dtype: Any, *, closed: bool) -> Any:
     """Return a model that has learnt nothing; `closed` refuses other classes."""
-    rule, params = rule_of(estimator)
     try:
-        return Model.create(
-            rule,
-            params,
-            classes,
-            features,
-            np.dtype(dtype),
-            fit_intercept=estimator.fit_intercept,
-            average=estimator.average,
-            multiclass=estimator.multiclass,
-            closed=closed,
-        )
+        return estimator._new_model(classes, features, np.dtype(dtype), closed=closed)
     except MemoryError as error:
         raise MemoryError(
             f"not enough memory for the weights of {features.n_features:,} features and {len(classes)} "
@@ -75,16 +63,16 @@ def new_model(estimator: OnlineBase, classes: np.ndarray, features: Features, dt
 
 
 def learn_chunk(
-    estimator: OnlineBase, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, trace: bool = False
+    estimator: StreamClassifier, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, trace: bool = False
 ) -> None:
     """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does; within `learning`."""
     check_parameters(estimator)
-    model: Model | None = getattr(estimator, "_model", None)
+    model: Any = getattr(estimator, "_model", None)
     keys = None if model is None or not model.features.keyed else column_keys(X)
     dtypes = weight_types(estimator) if model is None else [model.dtype]
     X, y = check_training_data(estimator, X, y, dtype=dtypes, reset=model is None)
     X = canonical(X) if scipy.sparse.issparse(X) else X
-    check_rows(X)
+    estimator._check_rows(X)
 
     def to_slots(features: Features) -> Any:
         if not features.keyed:
@@ -96,8 +84,8 @@ def learn_chunk(
 
 
 def learn_rows(
-    estimator: OnlineBase,
-    model: Model | None,
+    estimator: StreamClassifier,
+    model: Any,
     features: Features,
     to_slots: Callable[[Features], Any],
     y: np.ndarray,
@@ -118,7 +106,7 @@ def learn_rows(
     if model is not None and model.closed and named is None and len(labels):
         raise unknown_labels(labels, model.classes)
     weights = row_weights(y, sample_weight, estimator.class_weight, labels)
-    if model is not None and not model.rule.builtin:
+    if model is not None and model.may_fail:
         # A user's rule may fail in the middle of the rows: then the model must stay as it was.
         model = model.copied()
         features = model.features
@@ -127,8 +115,8 @@ def learn_rows(
         rows = to_slots(features)
         if model is None:
             # These classes begin at once; the others are added below.
-            n_first = len(labels) if named is not None else 1 if estimator.multiclass == "joint" else 2
-            model = new_model(estimator, np.sort(labels[:n_first]), features, rows.dtype, closed=named is not None)
+            n_first = len(labels) if named is not None else estimator._n_first(labels)
+            model = new_model(estimator, labels[:n_first], features, rows.dtype, closed=named is not None)
             labels = labels[n_first:]
             if named is None:
                 model.await_classes()
@@ -140,7 +128,7 @@ def learn_rows(
         model.make_room()
     if is_new and not estimator.shuffle and len(model.classes) > 1:
         warn_if_sorted(codes, len(model.classes), stacklevel=4)
-    model.heads.set_params(rule_of(estimator)[1])
+    estimator._prepare(model)
     learn_passes(estimator, model, rows, codes, weights, trace=trace)
     set_model(estimator, model)
     # learn_one has to check the parameters again: those of the rule may have changed.
@@ -148,8 +136,8 @@ def learn_rows(
 
 
 def learn_passes(
-    estimator: OnlineBase,
-    model: Model,
+    estimator: StreamClassifier,
+    model: Any,
     rows: Any,
     codes: np.ndarray,
     weights: np.ndarray | None,
@@ -159,6 +147,7 @@ def learn_passes(
 ) -> None:
     """Learn all rows, once in each pass; `trace` makes the steps of all passes the attribute `trace_`."""
     steps = Trace(passes * len(codes) * len(model.heads.table)) if trace else None
+    traced = {} if steps is None else {"trace": steps}
     random = check_random_state(estimator.random_state)
     for number in range(1, passes + 1):
         order = random.permutation(len(codes)) if estimator.shuffle else np.arange(len(codes))
@@ -167,11 +156,11 @@ def learn_passes(
             title = f"pass {number} of {passes}" if passes > 1 else "learning"
             blocks = _report_blocks(order, f"[{type(estimator).__name__}] {title}", model)
         for block in blocks:
-            model.learn(rows, codes, block, weights, trace=steps)
+            model.learn(rows, codes, block, weights, **traced)
     set_trace(estimator, steps)
 
 
-def _report_blocks(order: np.ndarray, title: str, model: Model) -> Iterator[np.ndarray]:
+def _report_blocks(order: np.ndarray, title: str, model: Any) -> Iterator[np.ndarray]:
     """Yield the rows in blocks, and report progress about once a second."""
     started = reported = time.perf_counter()
     for start in range(0, len(order), BLOCK_ROWS):
@@ -189,7 +178,7 @@ def _report_blocks(order: np.ndarray, title: str, model: Model) -> Iterator[np.n
         )
 
 
-def refuse_balanced(estimator: OnlineBase) -> None:
+def refuse_balanced(estimator: StreamClassifier) -> None:
     """Refuse class weights that need all labels at once."""
     if isinstance(estimator.class_weight, str):
         raise ValueError(
@@ -198,27 +187,19 @@ def refuse_balanced(estimator: OnlineBase) -> None:
         )
 
 
-def changed_settings(estimator: OnlineBase, model: Model) -> list[tuple[str, Any, Any]]:
+def changed_settings(estimator: StreamClassifier, model: Any) -> list[tuple[str, Any, Any]]:
     """Return the parameters that contradict the model: name, value in the model, value now.
 
     The parameters of the rule itself may change at any time.
     """
-    heads = model.heads
-    settings = [
-        ("rule", heads.rule, rule_of(estimator)[0]),
-        ("average", heads.average, estimator.average),
-        ("fit_intercept", heads.fit_intercept, estimator.fit_intercept),
-        ("multiclass", model.multiclass, estimator.multiclass),
-        ("dtype", heads.dtype, np.dtype(estimator.dtype or heads.dtype)),
-    ]
 
     def plain(value: Any) -> Any:
         return getattr(value, "name", value)  # of a rule or a type
 
-    return [(name, plain(then), plain(now)) for name, then, now in settings if now != then]
+    return [(name, plain(then), plain(now)) for name, then, now in estimator._settings(model) if now != then]
 
 
-def check_unchanged(estimator: OnlineBase, model: Model) -> None:
+def check_unchanged(estimator: StreamClassifier, model: Any) -> None:
     """Refuse parameters that contradict the model."""
     for name, then, now in changed_settings(estimator, model):
         raise ValueError(

@@ -14,7 +14,7 @@ from maxcosine.rules import RULES
 from maxcosine.rules.rule import Param, Rule
 
 if TYPE_CHECKING:
-    from maxcosine.estimators.base import OnlineBase
+    from maxcosine.estimators.base import OnlineBase, StreamClassifier
 
 
 class Check(NamedTuple):
@@ -79,7 +79,7 @@ def rule_checks(rule: str) -> dict[str, Check]:
     return {name: within(param) for name, param in RULES[rule].params.items()}
 
 
-def check_parameters(estimator: OnlineBase) -> None:
+def check_parameters(estimator: StreamClassifier) -> None:
     """Raise ValueError for the first parameter that is not valid."""
     checks = {**SHARED, **estimator._checks}
     for name, value in estimator.get_params(deep=False).items():

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from maxcosine.base_model import BaseModel
 from maxcosine.estimators.labels import refuse_mixed_types
 from maxcosine.features import plain_dict
-from maxcosine.model import Model
 from maxcosine.rows import BadRow, SlotRows, check_indices
 
 if TYPE_CHECKING:
-    from maxcosine.estimators.base import OnlineBase
+    from maxcosine.estimators.base import StreamClassifier
 
 
 def is_frame(X: Any) -> bool:
@@ -51,7 +51,9 @@ def column_keys(X: Any) -> np.ndarray | None:
         raise ValueError(f"the columns are called {labels[:5]}; name all by strings, or all by whole numbers") from None
 
 
-def check_training_data(estimator: OnlineBase, X: Any, y: Any, *, dtype: Any, reset: bool) -> tuple[Any, np.ndarray]:
+def check_training_data(
+    estimator: StreamClassifier, X: Any, y: Any, *, dtype: Any, reset: bool
+) -> tuple[Any, np.ndarray]:
     """Return X as a C-ordered array or CSR matrix of this type, and y as an array.
 
     If `reset`, X defines the columns; otherwise its columns must fit those that the classifier knows.
@@ -75,7 +77,7 @@ def check_training_data(estimator: OnlineBase, X: Any, y: Any, *, dtype: Any, re
     return check_X_y(X, y, estimator=estimator, **checks)  # type: ignore[no-any-return]
 
 
-def _check_grown_names(estimator: OnlineBase, X: Any) -> np.ndarray | None:
+def _check_grown_names(estimator: StreamClassifier, X: Any) -> np.ndarray | None:
     """Return the names of the known and the new columns; refuse X if known columns moved."""
     names = column_names(X)
     known: np.ndarray | None = getattr(estimator, "feature_names_in_", None)
@@ -97,7 +99,7 @@ def are_dicts(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
-def dict_rows(model: Model, X: Sequence[Any]) -> Any:
+def dict_rows(model: BaseModel, X: Sequence[Any]) -> Any:
     """Return dicts as rows of slots, to score; features that the model does not know are left out."""
     rows = model.features.map_dicts([plain_dict(x) for x in X], model.dtype, grow=False)
     if not np.isfinite(rows.values if isinstance(rows, SlotRows) else rows.data).all():
@@ -119,7 +121,7 @@ def bad_examples(X: Any, error: BadRow) -> BadRow:
     return next((one for one in found if one is not error), error)
 
 
-def rows_to_score(estimator: OnlineBase, X: Any) -> Any:
+def rows_to_score(estimator: StreamClassifier, X: Any) -> Any:
     """Return X as rows of slots."""
     if are_dicts(X):
         return dict_rows(estimator._model, X)

@@ -1,0 +1,333 @@
+"""A model of the one-pass learner as a value: its classes, its features and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from maxcosine.base_model import BaseModel
+from maxcosine.certificate_text import rounded_up
+from maxcosine.core import NO_ROOM, FeatureIndex, ModelLock
+from maxcosine.engine import in_threads
+from maxcosine.features import Features, plain_dict
+from maxcosine.labels import LabelEncoder, united
+from maxcosine.onepass import OnePassState
+from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_of
+
+# Why the core ended a sweep: `enum class Refusal` in core/sweep.hpp.
+_FINISHED, _NOT_CANONICAL, _BAD_ROW, _BAD_STEP, _NEW_CLASS = range(5)
+
+CONSTANT = 0.5
+LOGISTIC_GAIN = 8.0
+LARGEST_EXPONENT = 30.0
+"""As in core/onepass.hpp."""
+
+
+class OnePassCertificate(NamedTuple):
+    """What is proven of the rows seen, in the geometry as it is now.
+
+    The geometry moves with the stream, so a certificate says nothing about earlier ones.
+
+    Parameters
+    ----------
+    margin_ceiling : float
+        No separator keeps all rows seen further than this from its boundary: distances are measured with today's
+        centres and scales, in the space of the squashed rows, each divided by the length that it got on arrival and
+        with a constant 1/2 appended. Rounding is bounded.
+    norm : float
+        The norm of the hypothesis that predicts.
+    coef_sum : float
+        Lambda, the sum of its coefficients.
+    seen : int
+        The rows.
+
+    Examples
+    --------
+    >>> from maxcosine import OnePassClassifier
+    >>> learner = OnePassClassifier().fit([[2.0, 0.0], [0.0, 1.0]], [1, 0])
+    >>> learner.certificate_.margin_ceiling >= learner.certificate_.norm / learner.certificate_.coef_sum
+    True
+    """
+
+    margin_ceiling: float
+    norm: float
+    coef_sum: float
+    seen: int
+
+    @property
+    def bound(self) -> float:
+        """The bound ell, 1 / margin_ceiling: the cosine to a separator of margin gamma is at least gamma ell."""
+        return 1.0 / self.margin_ceiling
+
+    def __str__(self) -> str:
+        return (
+            "Certificate of the one-pass hypothesis\n"
+            f"  proven: no separator of the {self.seen:,} examples seen has a margin above "
+            f"{rounded_up(self.margin_ceiling, 4)}\n"
+            "  in the centred and scaled space that the stream has fixed, as it is now"
+        )
+
+
+@dataclass(eq=False)
+class OnePassModel(BaseModel):
+    """Two classes have one block of weights; more are learnt jointly, with one block each."""
+
+    classes: np.ndarray
+    state: OnePassState
+    features: Features
+    closed: bool = True
+    blocks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """By class code: the number of its block, in the order in which classes come; -1 before its first row."""
+    _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    lock: ModelLock = field(default_factory=ModelLock, init=False, repr=False)
+
+    @classmethod
+    def create(cls, classes: np.ndarray, features: Features, dtype: np.dtype, *, closed: bool = True) -> OnePassModel:
+        """A model that has seen nothing; if `closed`, all classes begin now, else each with its first row."""
+        n_known = len(classes) if closed else 0
+        state = OnePassState.create(features.n_slots, dtype, n_classes=n_known)
+        blocks = np.arange(len(classes)) if closed else np.full(len(classes), -1)
+        return cls(classes, state, features, closed, blocks)
+
+    @property
+    def learnt(self) -> OnePassState:
+        """Its state."""
+        return self.state
+
+    @property
+    def n_seen(self) -> int:
+        """Examples seen."""
+        return self.state.rows
+
+    @property
+    def n_judged(self) -> int:
+        """The same: rows of weight 0 are not seen."""
+        return self.n_seen
+
+    @property
+    def mistakes(self) -> int:
+        """How many of them were predicted wrongly before they were learnt, by the hypothesis that predicts."""
+        return self.state.mistakes
+
+    def copied(self) -> Self:
+        """A copy for a caller that holds the lock."""
+        return replace(self, state=self.state.copy(), features=self.features.copy(), blocks=self.blocks.copy())
+
+    # Learning
+
+    def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
+        """Add classes that the model did not know; if `waiting`, each begins with its first row, else now."""
+        classes = united(self.classes, labels)
+        encoder, blocks = LabelEncoder(classes), np.full(len(classes), -1)
+        blocks[encoder.codes(self.classes)] = self.blocks
+        self.classes, self.labels, self.blocks = classes, encoder, blocks
+        if not waiting:
+            self._begin(encoder.codes(labels))
+            self.state.add_classes(len(classes))
+        self.changed()
+
+    def _begin(self, codes: np.ndarray) -> None:
+        """Give classes that have none the next blocks, in the order of these codes."""
+        if (self.blocks >= 0).all():
+            return
+        found, first = np.unique(codes, return_index=True)
+        new = [code for code in found[np.argsort(first)].tolist() if self.blocks[code] < 0]
+        blocks = self.blocks.copy()
+        blocks[new] = blocks.max(initial=-1) + 1 + np.arange(len(new))
+        self.blocks = blocks
+
+    def learn(
+        self,
+        rows: Any,
+        codes: np.ndarray,
+        order: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+        *,
+        mapped: bool = False,
+        predicted: np.ndarray | None = None,
+    ) -> None:
+        """Learn from rows of slots, as `features.map` gives them; the parameters are those of `engine.learn`."""
+        self.changed()
+        self.make_room()
+        order = np.arange(len(codes)) if order is None else order
+        counted = order if weights is None else order[weights[order] > 0.0]
+        self._begin(codes[counted])
+        blocks = np.maximum(self.blocks, 0)[codes]  # rows of weight 0 may be of a class that has not come
+        mapped = mapped or self.features.index is not None
+        found = np.empty(len(codes), np.int64) if predicted is not None else None
+        rows = np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
+        done = 0
+        while done < len(order):
+            more, fault = self._sweep(rows, mapped, blocks, weights, order[done:], found)
+            done += more
+            if fault == _NEW_CLASS:
+                self.state.add_classes(int(blocks[order[done]]) + 1)
+            elif fault == _NOT_CANONICAL:
+                rows = canonical(rows)
+            elif fault == _BAD_ROW:
+                row = int(order[done])
+                raise bad_row(row_values(rows, row), row)
+        if predicted is not None and found is not None:
+            predicted[order] = self._codes_of_blocks()[found[order]]
+
+    def _sweep(self, rows: Any, mapped: bool, blocks: Any, weights: Any, order: Any, found: Any) -> tuple[int, int]:
+        engine = self.state.engine
+        if isinstance(rows, np.ndarray):
+            return engine.learn_dense(rows, blocks, weights, order, found, None)
+        sparse = rows if isinstance(rows, SlotRows) else slot_rows_of(rows)
+        return engine.learn_rows(
+            sparse.indptr, sparse.slots, sparse.values, mapped, blocks, weights, order, found, None
+        )
+
+    def _codes_of_blocks(self) -> np.ndarray:
+        """By block: the code of its class; the last entry, which -1 refers to, is -1."""
+        codes = np.full(max(2, int(self.blocks.max(initial=-1)) + 1) + 1, -1)
+        known = np.flatnonzero(self.blocks >= 0)
+        codes[self.blocks[known]] = known
+        return codes
+
+    def _learn_dict(self, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
+        if weight > 0.0:
+            self._begin(np.array([code]))
+        block = max(0, int(self.blocks[code]))
+        while True:
+            fault, detail, _ = self.state.engine.learn_dict(index, x, block, weight)
+            if fault == NO_ROOM:
+                self.state.reserve(detail)
+            elif fault == _NEW_CLASS:
+                self.state.add_classes(block + 1)
+            elif fault == _BAD_ROW:
+                raise bad_row(np.array([float(value) for value in x.values()]), 0)
+            else:
+                return
+
+    # Predicting
+
+    def scores(self, rows: Any, n_threads: int = 1) -> np.ndarray:
+        """Scores of rows of slots: one a row for up to two classes, else one a class."""
+        return self._by_class(self.margins(rows, n_threads))
+
+    def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
+        """Scores of one example of keys, as `scores` gives them for one row."""
+        x = plain_dict(x)
+        index = self.features.index_for(x, grow=False)
+        return self._by_class(np.array([self.state.engine.score_dict(index, x)]))
+
+    def margins(self, rows: Any, n_threads: int = 1) -> np.ndarray:
+        """Margins of rows of slots, one for each block."""
+        engine, n_rows = self.state.engine, rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        found = np.empty((n_rows, self.state.n_blocks))
+        work: Callable[[int, int], None]
+        if isinstance(rows, np.ndarray):
+            dense = np.ascontiguousarray(rows)
+
+            def work(start: int, stop: int) -> None:
+                engine.score_dense(dense[start:stop], found[start:stop])
+
+        else:
+            sparse = rows if isinstance(rows, SlotRows) else slot_rows_of(rows)
+
+            def work(start: int, stop: int) -> None:
+                engine.score_rows(sparse.indptr[start : stop + 1], sparse.slots, sparse.values, found[start:stop])
+
+        in_threads(work, n_rows, n_threads)
+        return found
+
+    @property
+    def _sign(self) -> float:
+        """1 if the one block is that of the second class, -1 if it is that of the first."""
+        return -1.0 if self.blocks[0] == 1 or self.blocks[-1] == 0 else 1.0
+
+    def _by_class(self, margins: np.ndarray) -> np.ndarray:
+        """One score for up to two classes; else one a class, of which those that have not come have the lowest."""
+        if self.one_score:
+            return self._sign * margins[:, 0]
+        if margins.shape[1] == 1:
+            margins = np.column_stack([-margins[:, 0] / 2.0, margins[:, 0] / 2.0])
+        scores = np.repeat(margins.min(axis=1, keepdims=True), len(self.classes), axis=1)
+        known = np.flatnonzero(self._has_come())
+        scores[:, known] = margins[:, self.blocks[known]]
+        return scores
+
+    def _has_come(self) -> np.ndarray:
+        return (self.blocks >= 0) & (self.blocks < self.state.n_classes)
+
+    def predicted_codes(self, scores: np.ndarray) -> np.ndarray:
+        """Codes of the predicted classes, among those that have come."""
+        known = np.flatnonzero(self._has_come())
+        if len(known) == 1 or len(self.classes) == 1:
+            return np.full(len(scores), known[0] if len(known) else 0, np.intp)
+        return super().predicted_codes(scores) if self.one_score else known[scores[:, known].argmax(axis=1)]
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes, one column each, from scores.
+
+        Binary: sigmoid(slope m + offset) of the margin m. More: softmax(slope m). Slope and offset were fitted to the
+        progressive margins, so nothing was held out.
+        """
+        known = np.flatnonzero(self._has_come())
+        found = np.zeros((len(scores), len(self.classes)))
+        if len(known) <= 1:
+            found[:, known[0] if len(known) else 0] = 1.0
+            return found
+        slope, offset = self.state.scalars["calibration"]
+        if len(known) == 2:
+            second = int(np.argmax(self.blocks))  # the class of the one block
+            other = int(known[known != second][0])
+            m = self._sign * scores if scores.ndim == 1 else scores[:, second] - scores[:, other]
+            p = 1.0 / (1.0 + np.exp(-np.clip(slope * m + offset, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
+            found[:, second], found[:, other] = p, 1.0 - p
+            return found
+        m = slope * (scores[:, known] - scores[:, known].max(axis=1, keepdims=True))
+        e = np.exp(m)
+        found[:, known] = e / e.sum(axis=1, keepdims=True)
+        return found
+
+    # What was learnt
+
+    def hypothesis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Weights of shape (scores, features), constants of shape (scores,), centres and scales of the features.
+
+        With z = sign(x) log(1 + |x|) and R = sqrt(1 + sum ((z - centre) / scale)^2), a score is the sum of
+        weight (z - centre), divided by R, plus the constant. Features that have not come have the scale infinity.
+        """
+        if "hypothesis" not in self._cache:
+            a = self.state.arrays
+            n, rows, factors = self.features.n_slots, max(1, self.state.rows), self._lane_factors()
+            centre, metric = self.state.centre[:n], a.features["metric"][:n]
+            blocks = range(self.state.n_blocks)
+            weights = np.array([a.weights[:n, 4 * b : 4 * b + 4] @ factors for b in blocks], float)
+            weights = metric * (weights - np.outer(a.blocks["s"][: len(blocks)] @ factors, centre))
+            constants = CONSTANT / np.sqrt(rows) * (a.blocks["beta"][: len(blocks)] @ factors)
+            with np.errstate(divide="ignore"):
+                scale = 1.0 / np.sqrt(a.features["inverse_scale"][:n])
+            by_class = (self._by_class(weights.T).T, self._by_class(constants[None])[0])
+            if self.one_score:
+                by_class = by_class[0][None], np.atleast_1d(by_class[1])
+            found = (*by_class, centre, scale)
+            for array in found:
+                array.setflags(write=False)
+            self._cache["hypothesis"] = found
+        return self._cache["hypothesis"]  # type: ignore[no-any-return]
+
+    def _lane_factors(self) -> np.ndarray:
+        """What the four numbers of a weight count in the mixture; see lane_factors in core/onepass_claim.hpp."""
+        s, rows = self.state.scalars, self.state.rows
+        least = s["errors"].min()
+        shares = np.exp(-(s["errors"] - least) / (2.0 * np.sqrt(1.0 + least)))
+        shares = shares / shares.sum() * (1 + rows) / (1.0 + s["sizes"])
+        gain = LOGISTIC_GAIN * np.sqrt(max(1, rows) / s["energy"][0])
+        shares[:2] *= gain
+        weight = rows * (rows + 1) / 2.0
+        lacking = -shares[[1, 3]] / weight if weight else np.zeros(2)
+        return np.array([shares[0] + shares[1], lacking[0], shares[2] + shares[3], lacking[1]])
+
+    def certificate(self) -> OnePassCertificate:
+        """What is proven of the rows seen, in the geometry as it is now."""
+        if "certificate" not in self._cache:
+            claim = self.state.claim()
+            self._cache["certificate"] = OnePassCertificate(claim.ceiling, claim.norm, claim.coef_sum, self.n_seen)
+        return self._cache["certificate"]  # type: ignore[no-any-return]
