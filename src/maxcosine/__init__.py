@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         MCPExactClassifier,
         NAROMMAClassifier,
         NORMAClassifier,
+        OnePassClassifier,
         OnlineBase,
         OnlineClassifier,
         PAClassifier,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from maxcosine.estimators.files import load, save
     from maxcosine.estimators.merging import merge
     from maxcosine.framework import Maximum, cosine_bound, maximise, phi
+    from maxcosine.onepass_model import OnePassCertificate
     from maxcosine.progressive_error import ProgressiveError
     from maxcosine.rows import BadRow
     from maxcosine.rules import RULES
@@ -53,6 +55,8 @@ __all__ = [
     "Merge",
     "NAROMMAClassifier",
     "NORMAClassifier",
+    "OnePassCertificate",
+    "OnePassClassifier",
     "OnlineBase",
     "OnlineClassifier",
     "PAClassifier",
@@ -83,6 +87,7 @@ _MODULES = {
     "FeatureIndex": "core",
     "Maximum": "framework",
     "Merge": "certificate",
+    "OnePassCertificate": "onepass_model",
     "Param": "rules.rule",
     "ProgressiveError": "progressive_error",
     "Rule": "rules.rule",

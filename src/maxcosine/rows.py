@@ -109,6 +109,16 @@ def check_rows(X: Any) -> None:
         raise bad_row(row_values(X, row), row)
 
 
+def check_finite(X: Any) -> None:
+    """Raise BadRow for the first row with a value that is not finite."""
+    values = X if isinstance(X, np.ndarray) else (X.values if isinstance(X, SlotRows) else X.data)
+    if np.isfinite(values).all():
+        return
+    for row in bad_rows(X):
+        if not np.isfinite(row_values(X, row)).all():
+            raise bad_row(row_values(X, row), row)
+
+
 def bad_rows(X: Any) -> Iterator[int]:
     """The rows that cannot be learnt from."""
     if isinstance(X, np.ndarray):

@@ -17,6 +17,7 @@ from maxcosine.estimators.classifiers import (
     SoftMCPClassifier,
 )
 from maxcosine.estimators.labels import SortedLabelsWarning
+from maxcosine.estimators.onepass import OnePassClassifier
 from maxcosine.estimators.trace_display import TraceDisplay
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "MCPExactClassifier",
     "NAROMMAClassifier",
     "NORMAClassifier",
+    "OnePassClassifier",
     "OnlineBase",
     "OnlineClassifier",
     "PAClassifier",

@@ -1,0 +1,195 @@
+"""The classifier that needs no choices: one pass, nothing to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
+
+from maxcosine.estimators.base import StreamClassifier
+from maxcosine.estimators.fitted import lock_of
+from maxcosine.estimators.validation import bad_example, dict_rows, rows_to_score
+from maxcosine.features import Features
+from maxcosine.onepass_model import OnePassModel
+from maxcosine.rows import BadRow, check_finite
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnePassClassifier(StreamClassifier):
+    """One pass, nothing to tune: no scaling, no learning rate, no choice of a rule; with probabilities and proofs.
+
+    Each value is squashed, z = sign(x) log(1 + |x|). The stream itself fixes the geometry, without labels: the
+    centre and the scale of each feature, and the length of each row. In this geometry two heads learn, logistic
+    regression and MCP with exact accounting; each predicts by its last hypothesis and by its average. The four are
+    mixed by their progressive errors. More than two classes are learnt jointly. An example costs time linear in its
+    non-zeros.
+
+    The hypothesis is a non-negative combination of the rows in today's geometry, whatever the geometry was when they
+    came. So its norm divided by the sum of its coefficients is a proven ceiling on the margin of every separator in
+    that space; see `certificate_`.
+
+    Parameters
+    ----------
+    shuffle : bool, default=False
+        Visit the rows in random order.
+    random_state : int, RandomState instance or None, default=None
+        The seed of `shuffle`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors for the steps of each class. The value "balanced", for `fit` only, makes them inversely
+        proportional to the frequencies of the classes.
+    grow_features : bool, default=False
+        Allow later calls of `partial_fit` to bring more columns. Rows may then have fewer columns, too.
+    dtype : {"float32", "float64"} or None, default=None
+        The type of the weights; None takes the type of X, and float64 for dicts.
+    n_jobs : int or None, default=None
+        The number of threads that predict; None is 1, and -1 is all processors.
+    verbose : int, default=0
+        Report progress on standard error if it is above 0.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    weights_ : array of shape (1, n_features) or (n_classes, n_features)
+        The weights of the squashed, centred features; one row for two classes.
+    intercept_ : array of shape (1,) or (n_classes,)
+        The constants of the scores.
+    center_ : array of shape (n_features,)
+        The centre of each squashed feature.
+    scale_ : array of shape (n_features,)
+        The scale of each squashed feature, infinite for one that has not come.
+    certificate_ : OnePassCertificate
+        What is proven of the examples seen, in the geometry as it is now.
+    features_ : array of shape (n_features,)
+        The name, the id or the column number of each feature.
+    mistakes_ : int
+        How many examples were predicted wrongly before they were learnt.
+    error_ : ProgressiveError
+        The share of these examples, with an interval for the true error.
+    n_seen_ : int
+        How many examples were seen.
+    model_ : OnePassModel
+        What was learnt, as a value that can be copied.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : array of shape (n_features,)
+        The names of the columns of X; only if all of them are strings.
+
+    Notes
+    -----
+    The boundary is not a hyperplane in the features, so there is no `coef_`. With z = sign(x) log(1 + |x|) and
+    R = sqrt(1 + sum(((z - center_) / scale_)^2)), a score is ``(z - center_) @ weights_.T / R + intercept_``.
+
+    References
+    ----------
+    N. H. Bshouty and C. A. Haddad-Zaknoon, "The Maximum Cosine Framework for Deriving Perceptron Based Linear
+    Classifiers", 2017, arXiv:1707.00821.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from maxcosine import OnePassClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> learner = OnePassClassifier().fit(X[:400], y[:400])
+    >>> learner.score(X[400:], y[400:]) > 0.95
+    True
+    >>> learner.predict_proba(X[400:402]).round(1).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def _new_model(self, labels: np.ndarray, features: Features, dtype: np.dtype, *, closed: bool) -> OnePassModel:
+        return OnePassModel.create(np.sort(labels), features, dtype, closed=closed)
+
+    def _check_rows(self, rows: Any) -> None:
+        check_finite(rows)
+
+    @property
+    def model_(self) -> OnePassModel:
+        """What was learnt, as a value that can be copied."""
+        return cast(OnePassModel, super().model_)
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """The weights of the squashed, centred features."""
+        return self._hypothesis()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The constants of the scores."""
+        return self._hypothesis()[1]
+
+    @property
+    def center_(self) -> np.ndarray:
+        """The centre of each squashed feature."""
+        return self._hypothesis()[2]
+
+    @property
+    def scale_(self) -> np.ndarray:
+        """The scale of each squashed feature."""
+        return self._hypothesis()[3]
+
+    def _hypothesis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        with lock_of(self).reading:
+            return self.model_.hypothesis()
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Compute the probabilities of the classes.
+
+        They are fitted to the scores that examples had before they were learnt, so nothing is held out.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or list of dicts, of n_samples rows
+            The rows; dicts are as `learn_one` takes them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column for each class, in the order of `classes_`.
+        """
+        with lock_of(self).reading:
+            check_is_fitted(self)
+            model = self.model_
+            return model.probabilities(model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs)))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Compute the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or list of dicts, of n_samples rows
+            The rows; dicts are as `learn_one` takes them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            One column for each class, in the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """Compute the probabilities of the classes for one example.
+
+        Parameters
+        ----------
+        x : dict of feature to value
+            The example; features that were never learnt count nothing.
+
+        Returns
+        -------
+        dict of label to float
+            The probability of each class; empty before the first example was learnt.
+        """
+        with lock_of(self).reading:
+            model: OnePassModel | None = getattr(self, "_model", None)
+            if model is None:
+                return {}
+            scores = model.score_one(x) if model.features.keyed else model.scores(dict_rows(model, [x]))
+            if not np.isfinite(scores).all():
+                raise bad_example(x, BadRow("the scores of an example are not finite"))
+            return dict(zip(model.classes.tolist(), model.probabilities(scores)[0].tolist(), strict=True))
