@@ -6,11 +6,13 @@
 //
 // Rounding. Let q be the coefficient of a row over R, of one head. Every sum of steps that a weight of a feature ever
 // held is at most sum |q z| <= sqrt(sum q^2) sqrt(SS) (Cauchy and Schwarz), where sum q^2 is `sq_steps`, over all
-// blocks. A weight is written at most n times, and each time rounded relative to what is written and what is added, by
-// `rounding_of_weights` at most. So its error is at most ((1 + rounding_of_weights)^n - 1) sqrt(sq_steps SS); for the weights v of an average it is
-// C_T times that, and v counts 1 / C_T. Sums of T scalars are off by at most T roundings relative to the sum of the sizes of what was added; for s
-// and beta, these are at most sqrt(2) Lambda over all blocks, because R >= 1 and a row has the coefficients of Kesler
-// rows of total mass lam. The coefficient of a right block is itself a sum over the other blocks.
+// blocks. A weight is written at most n times. Each time it is rounded, relative to what is written and to what is
+// added, by at most r = `of_weights`. So its error is at most ((1 + r)^n - 1) sqrt(sq_steps SS); for the weights v of
+// an average it is C_T times that, and v counts 1 / C_T.
+//
+// Sums of T scalars are off by at most T roundings, relative to the sum of the sizes of what was added. For s and beta
+// these are at most sqrt(2) Lambda over all blocks, because R >= 1 and a row has the coefficients of Kesler rows of
+// total mass lam. The coefficient of a right block is itself a sum over the other blocks.
 #pragma once
 
 #include <cmath>
@@ -59,7 +61,7 @@ template <class T>
   claim.coef_sum = sum_lanes(factors * load_lanes(scalars.coef_sum));
 
   const double of_scalars = ROUNDING * (double(scalars.rows) + double(n_blocks) + SCALAR_ROUNDINGS);
-  const double rounding_of_weights = LIMITS<T>.eps / 2 + ROUNDING * (double(n_blocks) + SCALAR_ROUNDINGS);
+  const double of_weights = LIMITS<T>.eps / 2 + ROUNDING * (double(n_blocks) + SCALAR_ROUNDINGS);
   double steps = 0, masses = 0;  // of the last dual and, twice, of the average: its u and its v
   for (std::size_t head = 0; head < 2; ++head) {
     const double share = (head ? 1 : mixer.gain) * (mixer.shares[2 * head] + 2 * mixer.shares[2 * head + 1]);
@@ -70,7 +72,7 @@ template <class T>
     return norm_of(n_slots, [&](std::size_t slot) { return item(model.features[slot]); });
   };
   const double written = of_features([&](const Feature& f) {
-    return std::sqrt(f.metric * f.square) * std::expm1(double(f.count) * rounding_of_weights);
+    return std::sqrt(f.metric * f.square) * std::expm1(double(f.count) * of_weights);
   });
   const double counted = of_features([](const Feature& f) { return std::sqrt(f.metric) * double(f.count); });
   const double centre = of_features([&](const Feature& f) { return std::sqrt(f.metric) * f.centre * unit; });

@@ -183,6 +183,16 @@ class OnePassEngine {
         model_);
   }
 
+  // Computes the sums over all features anew, after the caller has changed features or weights.
+  void refresh() {
+    std::visit(
+        [](const auto& model) {
+          nb::gil_scoped_release release;
+          refresh_sums(model);
+        },
+        model_);
+  }
+
   // Norm, Lambda and the proven ceiling of the mixture; see onepass_claim.hpp.
   std::tuple<double, double, double> claim() const {
     return std::visit(
@@ -227,6 +237,7 @@ void bind_onepass(nb::module_& m) {
       .def("score_rows", &OnePassEngine::score_rows, "indptr"_a, "slots"_a, "values"_a, "margins"_a)
       .def("score_dense", &OnePassEngine::score_dense, "x"_a, "margins"_a)
       .def("score_dict", &OnePassEngine::score_dict, "index"_a, "x"_a)
+      .def("refresh", &OnePassEngine::refresh)
       .def("claim", &OnePassEngine::claim);
 }
 

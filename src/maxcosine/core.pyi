@@ -129,6 +129,9 @@ class OnePassEngine:
     def score_rows(self, indptr: Array, slots: Array, values: Array, margins: Array) -> None: ...
     def score_dense(self, x: Array, margins: Array) -> None: ...
     def score_dict(self, index: FeatureIndex, x: dict[Any, Any]) -> list[float]: ...
+    def refresh(self) -> None:
+        """Compute the sums over all features anew, after features or weights were changed from Python."""
+
     def claim(self) -> tuple[float, float, float]:
         """Return the norm and Lambda of the mixture, and the proven ceiling, see core/onepass_claim.hpp."""
 

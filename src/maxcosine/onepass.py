@@ -15,6 +15,9 @@ import numpy as np
 
 from maxcosine import core
 
+# Of probabilities, as in core/onepass.hpp.
+LARGEST_EXPONENT = 30.0
+
 LANES = 4
 """Numbers that belong together: two heads, each with its last dual and its average."""
 
@@ -170,6 +173,15 @@ class OnePassState:
         """What is proven now, computed from the weights; the geometry moves, so older claims say nothing of today's."""
         return Claim(*self.engine.claim())
 
+    def probabilities(self, margins: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes, of shape (rows, classes), for margins of shape (rows, blocks)."""
+        slope, offset = self.scalars["calibration"]
+        if self.n_blocks == 1:
+            p = 1.0 / (1.0 + np.exp(-np.clip(slope * margins[:, 0] + offset, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
+            return np.column_stack([1.0 - p, p])
+        e = np.exp(slope * (margins - margins.max(axis=1, keepdims=True)))
+        return np.asarray(e / e.sum(axis=1, keepdims=True))
+
     def copy(self) -> OnePassState:
         """An independent learner of the same values."""
         return replace(self, arrays=OnePassArrays(*(array.copy() for array in self.arrays)))
@@ -181,6 +193,24 @@ class OnePassState:
         vars(self).update(state)
         # joblib may have loaded the arrays as read-only memory maps.
         self.arrays = OnePassArrays(*(np.require(np.asarray(array), requirements="W") for array in self.arrays))
+
+    def fix_geometry(self) -> None:
+        """Fix mu, N and D of all features from their statistics, as after changing these, and keep the duals."""
+        features, T = self.arrays.features, self.rows
+        seen = np.flatnonzero(features["count"])
+        n, total, square = (features[name][seen] for name in ("count", "total", "square"))
+        # The centre is mu in units of a power of two, see core/onepass_geometry.hpp.
+        features["centre"][seen] = total * (2.0 ** (T.bit_length() - 1) / T) if T else 0.0
+        variation = np.maximum(square - total**2 / (T + 1), square / (T + 1))
+        features["inverse_scale"][seen] = n / (np.sqrt(square) * np.sqrt(variation))
+        features["metric"][seen] = features["inverse_scale"][seen] / np.sqrt(n)
+        features["next_fix"][seen] = np.maximum(n + 1, np.floor(1.25 * n).astype(np.int64))
+        # At the next power of two, the mu of every feature differs from half of today's.
+        features["period"][seen] = T.bit_length()
+        self.arrays.visited[: len(seen)] = seen
+        self.arrays.scalars["n_visited"] = len(seen)
+        self.arrays.scalars["slots_used"] = seen[-1] + 1 if len(seen) else 0
+        self.engine.refresh()
 
     # Other layouts. Each replaces arrays and changes none.
 

@@ -120,10 +120,10 @@ def of_reference(reference):
     return numbers
 
 
-def distance(a, b):
+def distance(a, b, least_scale=0.0):
     """The largest difference of two arrays, relative to the largest number in them."""
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    scale = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
+    scale = max(np.abs(a).max(initial=least_scale), np.abs(b).max(initial=0.0))
     return np.abs(a - b).max(initial=0.0) / scale if scale > 0.0 else 0.0
 
 
@@ -135,6 +135,8 @@ def assert_equals_reference(state, reference, tolerance):
         if name in ("N", "D", "mu", "S", "SS") or name[:2] == "u ":  # features differ by their units
             x, y = np.atleast_2d(x), np.atleast_2d(y)
             far = max((distance(x[:, f], y[:, f]) for f in range(x.shape[1])), default=0.0)
+        elif name[:2] == "s " or name[:5] == "beta ":  # terms of both signs, whose sizes sum to at most Lambda
+            far = distance(x, y, least_scale=theirs["Lambda " + name.split(" ", 1)[1]])
         else:
             far = distance(x, y)
         assert far <= tolerance, (name, far, x, y)

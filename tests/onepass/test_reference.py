@@ -68,6 +68,36 @@ def test_thousands_of_rows(make):
     assert state.mistakes == np.sum(predicted != codes)
 
 
+@pytest.mark.parametrize("name", ["binary", "joint", "late features", "constants"])
+@pytest.mark.parametrize("cut", [1, 100, 128])
+def test_a_geometry_that_is_fixed_between_powers_of_two(name, cut):
+    n_classes, make = STREAMS[name]
+    X, codes, _ = make()
+    state = OnePassState.create(X.shape[1], n_classes=n_classes)
+    reference = OnePassReference(X.shape[1], n_classes)
+    for t, (x, code) in enumerate(zip(X, codes, strict=True)):
+        learn(state, X[t : t + 1], codes[t : t + 1])
+        reference.learn(x, code)
+        if t + 1 == cut:
+            state.fix_geometry()
+            reference.geometry.mu = reference.geometry.S / cut
+            reference.geometry.fix(np.flatnonzero(reference.geometry.n))
+        assert_equals_reference(state, reference, TOLERANCE)
+    expected = np.array([reference.margins(x) for x in X])
+    assert distance(margins_of(state, X), expected) <= TOLERANCE
+
+
+@pytest.mark.parametrize("make", [binary, joint])
+def test_probabilities(make):
+    X, codes, _ = make(200)
+    state, reference = OnePassState.create(7), OnePassReference(7)
+    learn(state, X, codes)
+    for x, code in zip(X, codes, strict=True):
+        reference.learn(x, code)
+    expected = np.array([reference.probabilities(x) for x in X])
+    np.testing.assert_allclose(state.probabilities(margins_of(state, X)), expected, rtol=TOLERANCE)
+
+
 @pytest.mark.parametrize("make", [binary, joint, late_classes])
 def test_ceiling(make):
     X, codes, _ = make()
