@@ -22,7 +22,6 @@ _FINISHED, _NOT_CANONICAL, _BAD_ROW, _BAD_STEP, _NEW_CLASS = range(5)
 
 CONSTANT = 0.5
 LOGISTIC_GAIN = 8.0
-LARGEST_EXPONENT = 30.0
 """As in core/onepass.hpp."""
 
 
@@ -212,9 +211,13 @@ class OnePassModel(BaseModel):
 
     def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Scores of one example of keys, as `scores` gives them for one row."""
+        return self._by_class(self.margins_of_one(x))
+
+    def margins_of_one(self, x: Mapping[Any, Any]) -> np.ndarray:
+        """Margins of one example of keys, as `margins` gives them for one row."""
         x = plain_dict(x)
         index = self.features.index_for(x, grow=False)
-        return self._by_class(np.array([self.state.engine.score_dict(index, x)]))
+        return np.array([self.state.engine.score_dict(index, x)])
 
     def margins(self, rows: Any, n_threads: int = 1) -> np.ndarray:
         """Margins of rows of slots, one for each block."""
@@ -262,28 +265,14 @@ class OnePassModel(BaseModel):
             return np.full(len(scores), known[0] if len(known) else 0, np.intp)
         return super().predicted_codes(scores) if self.one_score else known[scores[:, known].argmax(axis=1)]
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities of the classes, one column each, from scores.
-
-        Binary: sigmoid(slope m + offset) of the margin m. More: softmax(slope m). Slope and offset were fitted to the
-        progressive margins, so nothing was held out.
-        """
+    def probabilities(self, margins: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes, one column each; those of classes that have not come are 0."""
         known = np.flatnonzero(self._has_come())
-        found = np.zeros((len(scores), len(self.classes)))
+        found = np.zeros((len(margins), len(self.classes)))
         if len(known) <= 1:
-            found[:, known[0] if len(known) else 0] = 1.0
-            return found
-        slope, offset = self.state.scalars["calibration"]
-        if len(known) == 2:
-            second = int(np.argmax(self.blocks))  # the class of the one block
-            other = int(known[known != second][0])
-            m = self._sign * scores if scores.ndim == 1 else scores[:, second] - scores[:, other]
-            p = 1.0 / (1.0 + np.exp(-np.clip(slope * m + offset, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
-            found[:, second], found[:, other] = p, 1.0 - p
-            return found
-        m = slope * (scores[:, known] - scores[:, known].max(axis=1, keepdims=True))
-        e = np.exp(m)
-        found[:, known] = e / e.sum(axis=1, keepdims=True)
+            found[:, known[:1] if len(known) else 0] = 1.0
+        else:
+            found[:, known] = self.state.probabilities(margins)[:, self.blocks[known]]
         return found
 
     # What was learnt

@@ -154,7 +154,7 @@ class OnePassClassifier(StreamClassifier):
         with lock_of(self).reading:
             check_is_fitted(self)
             model = self.model_
-            return model.probabilities(model.scores(rows_to_score(self, X), effective_n_jobs(self.n_jobs)))
+            return model.probabilities(model.margins(rows_to_score(self, X), effective_n_jobs(self.n_jobs)))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Compute the logarithms of the probabilities of the classes.
@@ -189,7 +189,7 @@ class OnePassClassifier(StreamClassifier):
             model: OnePassModel | None = getattr(self, "_model", None)
             if model is None:
                 return {}
-            scores = model.score_one(x) if model.features.keyed else model.scores(dict_rows(model, [x]))
-            if not np.isfinite(scores).all():
+            margins = model.margins_of_one(x) if model.features.keyed else model.margins(dict_rows(model, [x]))
+            if not np.isfinite(margins).all():
                 raise bad_example(x, BadRow("the scores of an example are not finite"))
-            return dict(zip(model.classes.tolist(), model.probabilities(scores)[0].tolist(), strict=True))
+            return dict(zip(model.classes.tolist(), model.probabilities(margins)[0].tolist(), strict=True))
