@@ -36,6 +36,11 @@ class BaseModel:
         self.labels = LabelEncoder(self.classes)
 
     @property
+    def rule_name(self) -> str:
+        """The name of what it learns by."""
+        raise NotImplementedError("a subclass has a rule")
+
+    @property
     def n_seen(self) -> int:
         """Examples seen."""
         raise NotImplementedError("a subclass counts")
@@ -117,6 +122,23 @@ class BaseModel:
             if self.features.index is not None:
                 self.features.index.truncate(n_slots)
             raise
+
+    def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
+        """Add classes that the model did not know; if `waiting`, each begins with its first row, else now."""
+        raise NotImplementedError("a subclass has room for classes")
+
+    def learn(
+        self,
+        rows: Any,
+        codes: np.ndarray,
+        order: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+        *,
+        mapped: bool = False,
+        predicted: np.ndarray | None = None,
+    ) -> None:
+        """Learn from rows of slots, as `features.map` gives them; see `maxcosine.engine.learn`."""
+        raise NotImplementedError("a subclass learns")
 
     def make_room(self) -> None:
         """Make room for the weights of every feature that has come."""

@@ -70,6 +70,11 @@ class Model(BaseModel):
         return self.heads.rule
 
     @property
+    def rule_name(self) -> str:
+        """The name of its rule."""
+        return self.rule.name
+
+    @property
     def may_fail(self) -> bool:
         """Whether its rule is a user's."""
         return not self.rule.builtin
@@ -264,6 +269,10 @@ class Model(BaseModel):
                 w = csr_array((w[heads, slots], (heads, columns[slots])), shape=shape)
             self._cache["hypothesis"] = w, constant
         return self._cache["hypothesis"]  # type: ignore[no-any-return]
+
+    def feature_weights(self) -> Any:
+        """What each feature counts, of shape (scores, features): the weights."""
+        return self.hypothesis()[0]
 
     def certificate(self) -> Certificate:
         """What is proven so far of the hypothesis that predicts."""

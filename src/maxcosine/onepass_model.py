@@ -20,6 +20,8 @@ from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_o
 # Why the core ended a sweep: `enum class Refusal` in core/sweep.hpp.
 _FINISHED, _NOT_CANONICAL, _BAD_ROW, _BAD_STEP, _NEW_CLASS = range(5)
 
+ONEPASS = "onepass"
+"""What commands call this learner, where others have the name of a rule."""
 CONSTANT = 0.5
 LOGISTIC_GAIN = 8.0
 """As in core/onepass.hpp."""
@@ -95,6 +97,11 @@ class OnePassModel(BaseModel):
     def learnt(self) -> OnePassState:
         """Its state."""
         return self.state
+
+    @property
+    def rule_name(self) -> str:
+        """What commands call the one-pass learner."""
+        return ONEPASS
 
     @property
     def n_seen(self) -> int:
@@ -207,11 +214,11 @@ class OnePassModel(BaseModel):
 
     def scores(self, rows: Any, n_threads: int = 1) -> np.ndarray:
         """Scores of rows of slots: one a row for up to two classes, else one a class."""
-        return self._by_class(self.margins(rows, n_threads))
+        return self.by_class(self.margins(rows, n_threads))
 
     def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Scores of one example of keys, as `scores` gives them for one row."""
-        return self._by_class(self.margins_of_one(x))
+        return self.by_class(self.margins_of_one(x))
 
     def margins_of_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Margins of one example of keys, as `margins` gives them for one row."""
@@ -244,7 +251,7 @@ class OnePassModel(BaseModel):
         """1 if the one block is that of the second class, -1 if it is that of the first."""
         return -1.0 if self.blocks[0] == 1 or self.blocks[-1] == 0 else 1.0
 
-    def _by_class(self, margins: np.ndarray) -> np.ndarray:
+    def by_class(self, margins: np.ndarray) -> np.ndarray:
         """One score for up to two classes; else one a class, of which those that have not come have the lowest."""
         if self.one_score:
             return self._sign * margins[:, 0]
@@ -293,7 +300,7 @@ class OnePassModel(BaseModel):
             constants = CONSTANT / np.sqrt(rows) * (a.blocks["beta"][: len(blocks)] @ factors)
             with np.errstate(divide="ignore"):
                 scale = 1.0 / np.sqrt(a.features["inverse_scale"][:n])
-            by_class = (self._by_class(weights.T).T, self._by_class(constants[None])[0])
+            by_class = (self.by_class(weights.T).T, self.by_class(constants[None])[0])
             if self.one_score:
                 by_class = by_class[0][None], np.atleast_1d(by_class[1])
             found = (*by_class, centre, scale)
@@ -301,6 +308,11 @@ class OnePassModel(BaseModel):
                 array.setflags(write=False)
             self._cache["hypothesis"] = found
         return self._cache["hypothesis"]  # type: ignore[no-any-return]
+
+    def feature_weights(self) -> np.ndarray:
+        """What a usual value of each feature adds to a score, of shape (scores, features): weight times scale."""
+        weights, _, _, scale = self.hypothesis()
+        return weights * np.where(np.isfinite(scale), scale, 0.0)
 
     def _lane_factors(self) -> np.ndarray:
         """What the four numbers of a weight count in the mixture; see lane_factors in core/onepass_claim.hpp."""

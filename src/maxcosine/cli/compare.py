@@ -38,7 +38,10 @@ def compare(
         float | None, typer.Option(min=0.0, max=0.5, help="Hold out this share of the data for a test.")
     ] = None,
     rules: Annotated[
-        str, typer.Option(help="Which rules, separated by commas, or all; FILE.py:NAME is your own rule.")
+        str,
+        typer.Option(
+            help="Which rules, separated by commas, or all; onepass is the one-pass learner, FILE.py:NAME is your rule."
+        ),
     ] = "all",
     param: Params = None,
     average: Average = False,
@@ -64,19 +67,23 @@ def compare(
     from maxcosine.cli.tables import print_outcome
     from maxcosine.data import MAX_REPORTED, STANDARD_INPUT, ReadOptions, Stream, describe_inputs, expand
     from maxcosine.experiments import charts, comparison_report
+    from maxcosine.onepass_model import ONEPASS
     from maxcosine.rules import RULES
-    from maxcosine.training import Settings
+    from maxcosine.training import OnePassSettings, Settings
     from maxcosine.training.comparison import Comparison
 
     if test and split:
         raise ValueError("--test and --split are two ways to test; give one of them")
     names = [name.strip() for name in rules.split(",") if name.strip()]
-    chosen = [rule_named(name, "--rules") for name in (RULES if names == ["all"] else names)]
-    if not chosen:
-        raise ValueError("no rule is given; name some, for example mcp,pa1")
+    names = [ONEPASS, *RULES] if names == ["all"] else names
+    if not names:
+        raise ValueError("no rule is given; name some, for example onepass,mcp,pa1")
+    chosen = [rule_named(name, "--rules") for name in names if name != ONEPASS]
     refuse_same_names(chosen)
     params = params_of(chosen, param)
-    settings = [Settings(one, one.make_params(params[one.name]), average, intercept) for one in chosen]
+    settings: list[Any] = [Settings(one, one.make_params(params[one.name]), average, intercept) for one in chosen]
+    if ONEPASS in names:
+        settings.insert(names.index(ONEPASS), OnePassSettings())
     compile_rules(chosen)
     if report is not None:
         check_outputs({"report": report}, [*data, *(test or [])])
@@ -131,7 +138,8 @@ def show(found: dict[str, Any]) -> None:
         ceilings = [one for one in row["margin_ceilings"] if one is not None]
         cells = [f"{row['progressive_error']:.3%}"]
         cells += [f"{row['test_error']:.3%}"] if tested else []
-        cells += [f"{row['updates']:,}", rounded_up(min(ceilings), 4) if ceilings else "-"]
+        cells.append("-" if row["updates"] is None else f"{row['updates']:,}")
+        cells.append(rounded_up(min(ceilings), 4) if ceilings else "-")
         cells += [mistake_bound(row["gain"]), f"{row['seconds']:.3f}"]
         table.add_row(plain(("avg " if row["average"] else "") + title_of(row["rule"])), *cells)
     console().print(table)

@@ -114,16 +114,16 @@ def _progressive_error(status: Any) -> str:
 
 def training_progress(training: Training, started: float) -> str:
     """Describe a training that `time.perf_counter` saw start; a narrow terminal cuts the last figures."""
-    assert training.learner.model is not None
-    status, inputs, table = training.status, training.stream.inputs, training.learner.model.heads.table
+    from maxcosine.model import Model
+
+    status, inputs, model = training.status, training.stream.inputs, training.learner.model
     seconds = time.perf_counter() - started
     parts = [f"{status.examples:,} examples", _progressive_error(status)]
     if inputs.total_bytes:
         speed = max(training.read_bytes + inputs.read_bytes - inputs.skipped_bytes, 1) / seconds
         left = inputs.total_bytes * (training.passes - status.passes) - inputs.read_bytes
         parts += [f"{left / speed:.0f} s left", f"{speed / 1e6:.0f} MB/s"]
-    parts += [
-        f"{(status.examples - training.resumed_at) / seconds:,.0f} examples/s",
-        f"{table['updates'].sum():,} updates",
-    ]
+    parts.append(f"{(status.examples - training.resumed_at) / seconds:,.0f} examples/s")
+    if isinstance(model, Model):
+        parts.append(f"{model.heads.table['updates'].sum():,} updates")
     return ", ".join(parts)

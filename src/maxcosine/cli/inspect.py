@@ -36,14 +36,11 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
 
     model = loaded.model
     labels = [label_text(label) for label in model.classes.tolist()]
-    heads, features = model.heads, model.features
+    features = model.features
     return {
-        "rule": model.rule.name,
-        "parameters": dict(zip(model.rule.params, heads.arrays.params[0].tolist(), strict=False)),
-        "averaged": heads.average,
-        "intercept": heads.fit_intercept,
-        "multiclass": model.multiclass,
-        "weights": str(heads.dtype),
+        "rule": model.rule_name,
+        **_rule_settings(model),
+        "weights": str(model.dtype),
         "classes": labels,
         "features": {
             "kind": "exact" if features.keyed else "hashed" if features.bits else "columns",
@@ -56,6 +53,21 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
         "certificate": certificate_values(model.certificate()),
         "trained": loaded.provenance,
         "heaviest": heaviest(model, labels, top),
+    }
+
+
+def _rule_settings(model: Any) -> dict[str, Any]:
+    """Return how a model was learnt beside its rule; the one-pass learner has no settings."""
+    from maxcosine.model import Model
+
+    if not isinstance(model, Model):
+        return {"parameters": {}, "averaged": False, "intercept": True, "multiclass": "joint"}
+    heads = model.heads
+    return {
+        "parameters": dict(zip(model.rule.params, heads.arrays.params[0].tolist(), strict=False)),
+        "averaged": heads.average,
+        "intercept": heads.fit_intercept,
+        "multiclass": model.multiclass,
     }
 
 
@@ -72,7 +84,7 @@ def certificate_values(certificate: Any) -> dict[str, Any]:
     from maxcosine.training import json_value
 
     names = ("bound", "best_bound", "margin_ceiling", "norm", "seen", "mistakes", "updates", "gain")
-    return {name: json_value(getattr(certificate, name)) for name in names}
+    return {name: json_value(getattr(certificate, name)) for name in names if hasattr(certificate, name)}
 
 
 def heaviest(model: Any, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:
@@ -80,7 +92,7 @@ def heaviest(model: Any, labels: list[str], top: int) -> dict[str, list[tuple[st
     import numpy as np
     import scipy.sparse
 
-    w, _ = model.hypothesis()
+    w = model.feature_weights()
     titles = [labels[-1]] if model.one_score else labels
     kept = model.features.kept_names or {}
     keys = model.features.keys() if model.features.keyed else None

@@ -16,7 +16,7 @@ from maxcosine.cli.terminal import Quiet, tell, visible
 if TYPE_CHECKING:
     import numpy as np
 
-    from maxcosine.model import Model
+    from maxcosine.base_model import BaseModel
 
 
 @flatten_options
@@ -25,21 +25,25 @@ def predict(
     data: Data,
     reading: Reading,
     scores: Annotated[bool, typer.Option("--scores", help="The scores of all classes, too.")] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="The probabilities of all classes, too, of a one-pass model.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output.")
     ] = None,
     bad_lines: BadLines = None,
     rule: OwnRule = None,
     json: Annotated[
-        bool, typer.Option("--json", help="A JSON object a line: the label, which is null for a bad line, and scores.")
+        bool, typer.Option("--json", help="A JSON object a line: the label, which is null for a bad line, and numbers.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Print the predicted label of each example, one a line, in the order of the data.
 
     Labels in the data are neither needed nor used. With --scores, a line has the label and then the scores of
-    all classes, separated by tabs; one score for two classes, above 0 for the second. A bad line that is
-    skipped is answered by an empty line. From a pipe, each line is answered as soon as it arrives.
+    all classes, separated by tabs; one score for two classes, above 0 for the second. With --probabilities, it has
+    the label and then the probability of each class. A bad line that is skipped is answered by an empty line. From a
+    pipe, each line is answered as soon as it arrives.
 
     \b
     maxcosine predict clicks.model new.svm > labels.txt
@@ -49,19 +53,30 @@ def predict(
 
     import numpy as np
 
-    from maxcosine import files
-    from maxcosine.training import open_for_model, score
+    from maxcosine import files, training
+    from maxcosine.onepass_model import OnePassModel
 
     outputs = {"output": output, "bad-lines": bad_lines}
     check_outputs({name: path for name, path in outputs.items() if path is not None}, data)
     loaded = load_model(model, rule)
+    if scores and probabilities:
+        raise ValueError("--scores and --probabilities are two kinds of numbers; give one of them")
+    if probabilities and not isinstance(loaded.model, OnePassModel):
+        raise ValueError(
+            f"{model} was learnt by {loaded.model.rule_name}, which has no probabilities; use --scores, or train with "
+            "--rule onepass"
+        )
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))
-        stream = open_for_model(loaded.model, loaded.provenance, data, bad_lines=kept, **vars(reading))
-        answers = _Answers(loaded.model, scores=scores, json=json, for_eyes=output is None and sys.stdout.isatty())
+        stream = training.open_for_model(loaded.model, loaded.provenance, data, bad_lines=kept, **vars(reading))
+        kind = "scores" if scores else "probabilities" if probabilities else None
+        answers = _Answers(loaded.model, kind=kind, json=json, for_eyes=output is None and sys.stdout.isatty())
         for batch in stream.batches():
-            found, predicted, _ = score(loaded.model, stream, batch)
+            if probabilities:
+                found, predicted = training.probabilities(loaded.model, stream, batch)
+            else:
+                found, predicted, _ = training.score(loaded.model, stream, batch)
             lines = answers.lines(predicted, found)
             if len(batch.skipped):
                 lines = np.insert(np.array(lines, object), batch.skipped, answers.of_bad_line).tolist()
@@ -76,12 +91,13 @@ def predict(
 class _Answers:
     """How predictions are written: as text, or as JSON objects."""
 
-    def __init__(self, model: Model, *, scores: bool, json: bool, for_eyes: bool) -> None:
+    def __init__(self, model: BaseModel, *, kind: str | None, json: bool, for_eyes: bool) -> None:
         from maxcosine.labels import label_text
 
         labels = [label_text(label) for label in model.classes.tolist()]
-        self._scores, self._json = scores, json
-        self._scored = labels[1:] if model.one_score and len(labels) == 2 else labels
+        self._kind, self._json = kind, json
+        one_score = kind == "scores" and model.one_score and len(labels) == 2
+        self._scored = labels[1:] if one_score else labels
         self._labels = labels if json else [visible(one) if for_eyes else _on_one_line(one) for one in labels]
         self._without_scores = [self._line(label, None) for label in self._labels]
         self.of_bad_line = to_json({"label": None}) if json else ""
@@ -89,7 +105,7 @@ class _Answers:
     def lines(self, predicted: np.ndarray, scores: np.ndarray) -> list[str]:
         """Return a line for each example."""
         codes = predicted.tolist()
-        if not self._scores or not codes:
+        if self._kind is None or not codes:
             return [self._without_scores[code] for code in codes]
         rows = scores.reshape(len(codes), -1).tolist()
         return [self._line(self._labels[code], row) for code, row in zip(codes, rows, strict=True)]
@@ -97,7 +113,7 @@ class _Answers:
     def _line(self, label: str, scores: list[float] | None) -> str:
         if not self._json:
             return "\t".join([label, *(f"{one:.9g}" for one in scores or [])])
-        more = {} if scores is None else {"scores": dict(zip(self._scored, scores, strict=True))}
+        more = {} if scores is None else {self._kind: dict(zip(self._scored, scores, strict=True))}
         return to_json({"label": label, **more})
 
 

@@ -82,7 +82,7 @@ def show_outcome(outcome: dict[str, Any]) -> None:
             "progressive error": f"{outcome['progressive_error']:.3%}",
             "true error": _true_error(outcome["error_interval"]),
             "test error": _test_error(outcome),
-            "updates": f"{int(np.sum(outcome['updates'])):,}",
+            "updates": None if outcome["updates"] is None else f"{int(np.sum(outcome['updates'])):,}",
             "margin ceiling": _first(["none" if one is None else rounded_up(one, 4) for one in ceilings]),
             "bad lines": f"{outcome['bad_lines']:,}" if outcome["bad_lines"] else None,
             "speed": f"{outcome['examples_per_second']:,.0f} examples/s"

@@ -25,9 +25,12 @@ from maxcosine.cli.rules import compile_rules, file_of, load_model, params_of, r
 from maxcosine.cli.terminal import Quiet, tell
 
 if TYPE_CHECKING:
+    from maxcosine.base_model import BaseModel
     from maxcosine.data import ReadOptions, Stream
-    from maxcosine.model import Model
     from maxcosine.training import Stopping, Training
+
+
+DEFAULT_RULE = "mcp"
 
 
 @flatten_options
@@ -40,8 +43,9 @@ def train(
     rule: Annotated[
         str | None,
         typer.Option(
-            help="How to learn: mcp, pa1, perceptron, aggressive_romma, ...; FILE.py:NAME is your own rule.",
-            show_default="mcp",
+            help="How to learn: onepass, which needs no choices, or a rule: mcp, pa1, aggressive_romma, ...; "
+            "FILE.py:NAME is your own rule.",
+            show_default=DEFAULT_RULE,
         ),
     ] = None,
     param: Annotated[
@@ -111,9 +115,13 @@ def train(
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     maxcosine train 'day-*.svm' --model days.model --on dask-local:4 --passes 2
     """
+    from dataclasses import replace
+
     from maxcosine import model_file
     from maxcosine.data import ReadOptions, Stream
-    from maxcosine.training import Settings, SideFile, StreamLearner, Training
+    from maxcosine.model import Model
+    from maxcosine.onepass_model import ONEPASS
+    from maxcosine.training import OnePassSettings, Settings, SideFile, StreamLearner, Training
 
     if resume and checkpoint is None:
         raise ValueError("--resume needs --checkpoint PATH, to know where to continue")
@@ -125,17 +133,24 @@ def train(
     dtype = "float64" if float64 else "float32"
     read = ReadOptions(**vars(reading), **examples.fields(), any_labels=any_labels, dtype=dtype, keep_names=keep_names)
     start_model = digest = None
+    name = rule or DEFAULT_RULE
     if init is None:
-        chosen = rule_named(rule or "mcp")
         read = Stream(data, read).options  # those of a cache, if it is one
     else:
         loaded = load_model(init, rule if rule and ":" in rule else None)
-        chosen, start_model, digest = loaded.model.rule, loaded.model, model_file.digest(init)
+        name, start_model, digest = loaded.model.rule_name, loaded.model, model_file.digest(init)
         read = _options_of_model(loaded.model, loaded.provenance, rule, param, how, read)
-    params = params_of([chosen], param)[chosen.name]
     stopping = _stopping(until, patience)
-    settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
-    compile_rules([chosen])
+    settings: Settings | OnePassSettings
+    if name == ONEPASS:
+        _refuse_options_of_rules({**how, "param": param, "passes": passes > (1 if cluster.on is None else 2)})
+        settings, params, own_file = OnePassSettings(read.dtype), {}, None
+        read = replace(read, any_norm=True)
+    else:
+        chosen = start_model.rule if isinstance(start_model, Model) else rule_named(name)
+        params, own_file = params_of([chosen], param)[chosen.name], file_of(chosen)
+        settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
+        compile_rules([chosen])
     if cluster.on is not None:
         one_machine = {"init": init, "keep-names": keep_names, "until": until, "patience": patience}
         for name, value in {**named, **one_machine}.items():
@@ -153,8 +168,8 @@ def train(
         checkpoint=checkpoint,
         every=checkpoint_every,
         options={
-            "rule": settings.rule.name,
-            "rule_file": file_of(settings.rule),
+            "rule": name.rpartition(":")[2],
+            "rule_file": own_file,
             "param": sorted(param or []),
             **how,
             "passes": passes,
@@ -172,6 +187,15 @@ def train(
     )
     outcome = _learn(training, model, list(outputs.values()) if resume else None)
     _finish({"model": str(model), **outcome}, training.model, training.stream, test, reading.threads, json, quiet)
+
+
+def _refuse_options_of_rules(given: dict[str, Any]) -> None:
+    """Refuse options that the one-pass learner has no use for."""
+    wrong = {"--average": given["average"], "--no-intercept": not given["intercept"]}
+    wrong |= {"--param": given["param"], "--passes": given["passes"]}
+    for option, is_given in wrong.items():
+        if is_given:
+            raise ValueError(f"{option} goes with a rule, such as --rule mcp; onepass needs none of its kind")
 
 
 def _stopping(until: str | None, patience: int | None) -> "Stopping":
@@ -201,7 +225,7 @@ def _refuse_to_replace(checkpoint: Path | None, *, resume: bool, force: bool) ->
 
 def _finish(
     outcome: dict[str, Any],
-    model: "Model",
+    model: "BaseModel",
     stream: "Stream",
     test: str | None,
     threads: int | None,
@@ -263,7 +287,7 @@ def _how_to_resume(checkpoint: Path | None) -> str:
 
 
 def _options_of_model(
-    model: "Model",
+    model: "BaseModel",
     provenance: dict[str, Any] | None,
     rule: str | None,
     params: list[str] | None,
@@ -273,21 +297,26 @@ def _options_of_model(
     """Return how the data of the model that --init names are read; refuse options that contradict the model."""
     from dataclasses import replace
 
+    from maxcosine.model import Model
     from maxcosine.training import read_options_of
 
-    heads, stored = model.heads, read_options_of(model, provenance)
+    stored = read_options_of(model, provenance)
     contradicts = {
-        f"--rule {rule}": rule is not None and rule.rpartition(":")[2] != model.rule.name,
+        f"--rule {rule}": rule is not None and rule.rpartition(":")[2] != model.rule_name,
         "--param": bool(params),
-        "--average": how["average"] and not heads.average,
-        "--multiclass joint": how["multiclass"] == "joint" and not heads.joint,
         f"--bits {read.bits}": read.bits not in (0, model.features.bits),
         "--exact": read.exact and not model.features.keyed,
-        "--float64": read.dtype == "float64" and str(heads.dtype) != "float64",
-        "--no-intercept": not how["intercept"] and heads.fit_intercept,
+        "--float64": read.dtype == "float64" and str(model.dtype) != "float64",
         "--normalize": read.normalize not in (None, stored.get("normalize")),
         "--log1p": read.log1p and not stored.get("log1p"),
     }
+    if isinstance(model, Model):
+        heads = model.heads
+        contradicts |= {
+            "--average": how["average"] and not heads.average,
+            "--multiclass joint": how["multiclass"] == "joint" and not heads.joint,
+            "--no-intercept": not how["intercept"] and heads.fit_intercept,
+        }
     for option, is_wrong in contradicts.items():
         if is_wrong:
             raise ValueError(

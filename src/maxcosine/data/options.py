@@ -52,6 +52,8 @@ class ReadOptions:
     purpose : {"read", "evaluate", "learn"}, default="read"
         Which lines are bad lines although they can be parsed. To evaluate, every line needs a label; to
         learn, it also needs a norm that weights of type `dtype` can learn from.
+    any_norm : bool, default=False
+        Learn from rows of any finite norm, as the one-pass learner does.
     on_bad : {"error", "skip"}, default="error"
         Stop at a bad line, or count it and continue.
     any_labels : bool, default=False
@@ -79,6 +81,7 @@ class ReadOptions:
     log1p: bool = False
     strict: bool = False
     purpose: str = "read"
+    any_norm: bool = False
     on_bad: str = "error"
     any_labels: bool = False
     threads: int | None = None

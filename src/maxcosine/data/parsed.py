@@ -70,7 +70,7 @@ def _unusable_rows(batch: RowBatch, options: ReadOptions) -> dict[int, str]:
     found: dict[int, str] = {}
     # Only an index knows which names are equal, and so how long rows are in the end.
     norms_are_final = batch.kind != "names" or not (options.l2 or options.log1p)
-    if options.purpose == "learn" and norms_are_final:
+    if options.purpose == "learn" and norms_are_final and not options.any_norm:
         limits = LIMITS[batch.values.dtype]
         squares = square_norms(batch.indptr, batch.values) if batch.squares is None else batch.squares
         outside = ~((limits.low_sq_x <= squares) & (squares <= limits.high_sq_x))

@@ -245,7 +245,7 @@ def table(results: ComparedRules) -> str:
                     Cell(f"{error[title]:.3f} %", error[title], best=error[title] == min(error.values()))
                     for error in map(results.errors, results.kinds)
                 ),
-                Cell(f"{row['updates']:,}", row["updates"]),
+                Cell("-", math.inf) if row["updates"] is None else Cell(f"{row['updates']:,}", row["updates"]),
                 Cell("-", 0.0) if bound is None else Cell(rounded_down(bound, 4), bound),
                 Cell("-", math.inf) if ceiling is None else Cell(rounded_up(ceiling, 4), ceiling),
                 mistake_bound_cell(row["gain"]),
@@ -258,7 +258,7 @@ def table(results: ComparedRules) -> str:
         "The rules",
         "The lowest errors are bold. The bound times the margin of any separator of the examples is a proven "
         "lower bound on the cosine between that separator and the hypothesis. No hyperplane separates the "
-        "examples with a margin above the ceiling. "
+        "examples with a margin above the ceiling. What is proven of OnePass is about a space of its own. "
         + ("With several classes, these are the values of the class with the strongest proof. " * several)
         + f"{MISTAKE_BOUND} Seconds are the time spent learning.",
         ["rule", *(f"{kind} error" for kind in results.kinds), *columns],

@@ -24,6 +24,7 @@ STYLES = {
     "naromma": ("NAROMMA", "#6a8f1f", "triangle-left"),
     "pa1": ("PA-I", "#5477d6", "diamond"),
     "pa2": ("PA-II", "#1f8f99", "cross"),
+    "onepass": ("OnePass", "#3a8c9e", "circle"),
     # The winners of an exploration.
     "best_proven": ("Best proven", "#b8475f", "triangle-down"),
     "best_unproven": ("Best unproven", "#3f6fd0", "triangle-up"),

@@ -1,14 +1,15 @@
 """Learning from streams: passes, checkpoints, evaluation and comparison."""
 
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, clear_partial_files
-from maxcosine.training.evaluation import evaluate, open_for_model, read_options_of, score
-from maxcosine.training.learner import Settings, StreamLearner
+from maxcosine.training.evaluation import evaluate, open_for_model, probabilities, read_options_of, score
+from maxcosine.training.learner import OnePassSettings, Settings, StreamLearner
 from maxcosine.training.outcome import Status, json_value, outcome, provenance
 from maxcosine.training.stopping import Stopping
 from maxcosine.training.training import Training
 
 __all__ = [
     "BadCheckpoint",
+    "OnePassSettings",
     "Settings",
     "SideFile",
     "Status",
@@ -20,6 +21,7 @@ __all__ = [
     "json_value",
     "open_for_model",
     "outcome",
+    "probabilities",
     "provenance",
     "read_options_of",
     "score",

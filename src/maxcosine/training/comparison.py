@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.base_model import BaseModel
+from maxcosine.certificate import Certificate
 from maxcosine.data import RowBatch, Stream
 from maxcosine.labels import label_text
-from maxcosine.model import Model
 from maxcosine.training.evaluation import score
-from maxcosine.training.learner import Settings, StreamLearner
+from maxcosine.training.learner import OnePassSettings, Settings, StreamLearner
 from maxcosine.training.outcome import json_value, refuse_empty
 
 # About ten marks for each power of ten.
@@ -47,32 +48,40 @@ class Contender:
         self.test_wrong += int(np.count_nonzero(predicted != codes))
 
     @property
-    def model(self) -> Model:
+    def model(self) -> BaseModel:
         """What was learnt."""
         assert self.learner.model is not None
         return self.learner.model
 
     def as_dict(self, examples: int, test_examples: int) -> dict[str, Any]:
         """Return the figures of the rule, for JSON."""
-        certificate = self.model.certificate()
         return {
-            "rule": self.model.rule.name,
-            "average": self.model.heads.average,
+            "rule": self.model.rule_name,
+            "average": getattr(self.learner.settings, "average", False),
             "progressive_error": self.wrong / max(1, examples),
             "test_error": self.test_wrong / test_examples if test_examples else None,
+            **self._certified(),
+            "seconds": self.seconds,
+            "progressive_mistakes": self.wrong_at,
+        }
+
+    def _certified(self) -> dict[str, Any]:
+        """Return what is proven; nothing of the one-pass learner, whose margins are in a space of its own."""
+        certificate = self.model.certificate()
+        if not isinstance(certificate, Certificate):
+            return {"updates": None, "gain": None, "bounds": [], "margin_ceilings": []}
+        return {
             "updates": int(np.sum(certificate.updates)),
             "gain": certificate.gain,
             "bounds": json_value(np.ravel(certificate.bound)),
             "margin_ceilings": json_value(np.ravel(certificate.margin_ceiling)),
-            "seconds": self.seconds,
-            "progressive_mistakes": self.wrong_at,
         }
 
 
 class Comparison:
     """Rules side by side, over the same examples in the same order."""
 
-    def __init__(self, settings: Sequence[Settings]) -> None:
+    def __init__(self, settings: Sequence[Settings | OnePassSettings]) -> None:
         self.contenders = [Contender(StreamLearner(one)) for one in settings]
         self.examples = self.test_examples = 0
         self.marks: list[int] = []

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.base_model import BaseModel
 from maxcosine.data import ReadOptions, RowBatch, Stream
 from maxcosine.data.parsed import SupportsWrite
 from maxcosine.labels import label_text
-from maxcosine.model import Model
+from maxcosine.onepass_model import OnePassModel
 from maxcosine.training.learner import rows_of
 from maxcosine.training.ranking import Ranking
 
 
-def score(model: Model, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def score(model: BaseModel, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the scores of the rows of a stream, the codes of the predicted classes, and those of the right ones.
 
     The right code is -1 if a row has no label, or one that the model does not know.
@@ -26,8 +27,15 @@ def score(model: Model, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np
         return scores, model.predicted_codes(scores), codes
 
 
+def probabilities(model: OnePassModel, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probabilities of the classes for the rows of a stream, and the codes of the predicted classes."""
+    with model.lock.reading:
+        margins = model.margins(rows_of(stream, model, batch, grow=False))
+        return model.probabilities(margins), model.predicted_codes(model.by_class(margins))
+
+
 def open_for_model(
-    model: Model,
+    model: BaseModel,
     provenance: dict[str, Any] | None,
     inputs: Sequence[str],
     *,
@@ -40,7 +48,7 @@ def open_for_model(
     return Stream(inputs, read, bad_lines=bad_lines)
 
 
-def read_options_of(model: Model, provenance: dict[str, Any] | None) -> dict[str, Any]:
+def read_options_of(model: BaseModel, provenance: dict[str, Any] | None) -> dict[str, Any]:
     """Return the known options that the data of a model were read with."""
     features, recorded = model.features, (provenance or {}).get("options", {})
     return {
@@ -51,7 +59,7 @@ def read_options_of(model: Model, provenance: dict[str, Any] | None) -> dict[str
     }
 
 
-def evaluate(model: Model, stream: Stream) -> dict[str, Any]:
+def evaluate(model: BaseModel, stream: Stream) -> dict[str, Any]:
     """Evaluate a model on all examples of a stream; return the figures, for JSON.
 
     The classes are those of the model, followed by labels that it does not know. Rows of the confusion matrix

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxcosine import __version__
+from maxcosine.base_model import BaseModel
 from maxcosine.data import Stream
 from maxcosine.labels import label_text
-from maxcosine.model import Model
 from maxcosine.progressive_error import ProgressiveError
 
 
@@ -59,7 +59,7 @@ def provenance(
 
 
 def outcome(
-    model: Model,
+    model: BaseModel,
     status: Status,
     seconds: float,
     *,
@@ -75,13 +75,13 @@ def outcome(
         "resumed_at": resumed_at,
         "classes": [label_text(label) for label in model.classes.tolist()],
         "features": model.features.n_features,
-        "rule": model.rule.name,
+        "rule": model.rule_name,
         "progressive_error": status.error.rate,
         # Examples that were learnt before prove nothing about others.
         "error_interval": [status.error.low, status.error.high] if status.passes == 1 else None,
         "bad_lines": status.bad,
         "first_bad_lines": list(bad_messages),
-        "updates": json_value(certificate.updates),
+        "updates": json_value(getattr(certificate, "updates", None)),
         "bound": json_value(certificate.bound),
         "margin_ceiling": json_value(certificate.margin_ceiling),
         "seconds": seconds,
@@ -98,7 +98,7 @@ def json_value(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def refuse_empty(model: Model | None, stream: Stream) -> Model:
+def refuse_empty(model: BaseModel | None, stream: Stream) -> BaseModel:
     """Return the model; refuse data without an example, and data without a feature."""
     stream.refuse_empty(0 if model is None else model.n_seen, 0 if model is None else model.features.n_features)
     assert model is not None

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from maxcosine import model_file
+from maxcosine.base_model import BaseModel
 from maxcosine.data import STANDARD_INPUT, Place, ReadOptions, RowBatch, Stream, StreamError, describe_inputs
 from maxcosine.data.inputs import InputNames
 from maxcosine.labels import label_text
-from maxcosine.model import Model
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, differences, locked
 from maxcosine.training.learner import StreamLearner
 from maxcosine.training.outcome import Status, refuse_empty
@@ -92,7 +92,7 @@ class Training:
         self.data = describe_inputs(names)
 
     @property
-    def model(self) -> Model:
+    def model(self) -> BaseModel:
         """The model; data without an example or a feature are refused."""
         return refuse_empty(self.learner.model, self.stream)
 
@@ -101,7 +101,7 @@ class Training:
         assert self.checkpoint is not None
         if not self.checkpoint.exists():
             return False
-        loaded = model_file.load(self.checkpoint, rules=[self.learner.settings.rule])
+        loaded = model_file.load(self.checkpoint, rules=self.learner.settings.own_rules)
         stored = loaded.more or {}
         if "place" not in stored:
             raise BadCheckpoint(f"{self.checkpoint} is a model and no checkpoint; name another file")
@@ -119,7 +119,7 @@ class Training:
         self._read = replace(self._read, format=stored["format"])
         return True
 
-    def run(self) -> Model:
+    def run(self) -> BaseModel:
         """Learn to the end."""
         with locked(self.checkpoint), ExitStack() as stack:
             for role, file in self._side_files.items():
