@@ -16,6 +16,7 @@ from maxcosine.features import Features, plain_dict
 from maxcosine.labels import LabelEncoder, united
 from maxcosine.onepass import OnePassState
 from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_of
+from maxcosine.score_sketch import ScoreSketch, Threshold
 
 # Why the core ended a sweep: `enum class Refusal` in core/sweep.hpp.
 _FINISHED, _NOT_CANONICAL, _BAD_ROW, _BAD_STEP, _NEW_CLASS = range(5)
@@ -82,6 +83,8 @@ class OnePassModel(BaseModel):
     closed: bool = True
     blocks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     """By class code: the number of its block, in the order in which classes come; -1 before its first row."""
+    sketch: ScoreSketch | None = field(default_factory=ScoreSketch)
+    """The margins that rows of two classes had before they were learnt; None with more classes."""
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     lock: ModelLock = field(default_factory=ModelLock, init=False, repr=False)
 
@@ -120,7 +123,13 @@ class OnePassModel(BaseModel):
 
     def copied(self) -> Self:
         """A copy for a caller that holds the lock."""
-        return replace(self, state=self.state.copy(), features=self.features.copy(), blocks=self.blocks.copy())
+        return replace(
+            self,
+            state=self.state.copy(),
+            features=self.features.copy(),
+            blocks=self.blocks.copy(),
+            sketch=None if self.sketch is None else self.sketch.copy(),
+        )
 
     # Learning
 
@@ -164,10 +173,13 @@ class OnePassModel(BaseModel):
         blocks = np.maximum(self.blocks, 0)[codes]  # rows of weight 0 may be of a class that has not come
         mapped = mapped or self.features.index is not None
         found = np.empty(len(codes), np.int64) if predicted is not None else None
+        if len(self.classes) > 2:
+            self.sketch = None
+        margins = None if self.sketch is None else np.empty((len(codes), 1))
         rows = np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
         done = 0
         while done < len(order):
-            more, fault = self._sweep(rows, mapped, blocks, weights, order[done:], found)
+            more, fault = self._sweep(rows, mapped, blocks, weights, order[done:], found, margins)
             done += more
             if fault == _NEW_CLASS:
                 self.state.add_classes(int(blocks[order[done]]) + 1)
@@ -176,16 +188,20 @@ class OnePassModel(BaseModel):
             elif fault == _BAD_ROW:
                 row = int(order[done])
                 raise bad_row(row_values(rows, row), row)
+        if self.sketch is not None and margins is not None:
+            self.sketch.add(margins[counted, 0], blocks[counted] == 1)
         if predicted is not None and found is not None:
             predicted[order] = self._codes_of_blocks()[found[order]]
 
-    def _sweep(self, rows: Any, mapped: bool, blocks: Any, weights: Any, order: Any, found: Any) -> tuple[int, int]:
+    def _sweep(
+        self, rows: Any, mapped: bool, blocks: Any, weights: Any, order: Any, found: Any, margins: Any
+    ) -> tuple[int, int]:
         engine = self.state.engine
         if isinstance(rows, np.ndarray):
-            return engine.learn_dense(rows, blocks, weights, order, found, None)
+            return engine.learn_dense(rows, blocks, weights, order, found, margins)
         sparse = rows if isinstance(rows, SlotRows) else slot_rows_of(rows)
         return engine.learn_rows(
-            sparse.indptr, sparse.slots, sparse.values, mapped, blocks, weights, order, found, None
+            sparse.indptr, sparse.slots, sparse.values, mapped, blocks, weights, order, found, margins
         )
 
     def _codes_of_blocks(self) -> np.ndarray:
@@ -200,7 +216,7 @@ class OnePassModel(BaseModel):
             self._begin(np.array([code]))
         block = max(0, int(self.blocks[code]))
         while True:
-            fault, detail, _ = self.state.engine.learn_dict(index, x, block, weight)
+            fault, detail, margins = self.state.engine.learn_dict(index, x, block, weight)
             if fault == NO_ROOM:
                 self.state.reserve(detail)
             elif fault == _NEW_CLASS:
@@ -208,7 +224,11 @@ class OnePassModel(BaseModel):
             elif fault == _BAD_ROW:
                 raise bad_row(np.array([float(value) for value in x.values()]), 0)
             else:
-                return
+                break
+        if len(self.classes) > 2:
+            self.sketch = None
+        elif self.sketch is not None and weight > 0.0:
+            self.sketch.add(np.array(margins), np.array([block == 1]))
 
     # Predicting
 
@@ -281,6 +301,13 @@ class OnePassModel(BaseModel):
         else:
             found[:, known] = self.state.probabilities(margins)[:, self.blocks[known]]
         return found
+
+    def threshold(self, **wanted: float | None) -> Threshold:
+        """The threshold on scores for a precision, recall, share or cost ratio; see `ScoreSketch.threshold`."""
+        if self.sketch is None or len(self.classes) != 2:
+            raise ValueError(f"a threshold tells two classes apart, and the model has {len(self.classes)}")
+        sketch = self.sketch if self._sign > 0.0 else self.sketch.flipped()
+        return sketch.threshold(**wanted)
 
     # What was learnt
 

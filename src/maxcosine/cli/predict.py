@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from json import dumps as to_json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +29,14 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="The probabilities of all classes, too, of a one-pass model.")
     ] = False,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Predict the second of two classes where the score reaches the threshold for precision=P, recall=P, "
+            "share=P (of all examples) or cost=C (of a false alarm, in missed examples), of a one-pass model.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output.")
     ] = None,
@@ -48,6 +57,7 @@ def predict(
     \b
     maxcosine predict clicks.model new.svm > labels.txt
     tail -f log.vw | maxcosine predict ads.model - --scores
+    maxcosine predict mail.model new.svm --threshold precision=0.99
     """
     from contextlib import ExitStack
 
@@ -61,11 +71,13 @@ def predict(
     loaded = load_model(model, rule)
     if scores and probabilities:
         raise ValueError("--scores and --probabilities are two kinds of numbers; give one of them")
-    if probabilities and not isinstance(loaded.model, OnePassModel):
-        raise ValueError(
-            f"{model} was learnt by {loaded.model.rule_name}, which has no probabilities; use --scores, or train with "
-            "--rule onepass"
-        )
+    for option in ["--probabilities"] * probabilities + ["--threshold"] * (threshold is not None):
+        if not isinstance(loaded.model, OnePassModel):
+            raise ValueError(
+                f"{option} needs a one-pass model, and {model} was learnt by {loaded.model.rule_name}; train with "
+                "--rule onepass"
+            )
+    least = None if threshold is None else _least_score(loaded.model, threshold)
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))
@@ -73,10 +85,11 @@ def predict(
         kind = "scores" if scores else "probabilities" if probabilities else None
         answers = _Answers(loaded.model, kind=kind, json=json, for_eyes=output is None and sys.stdout.isatty())
         for batch in stream.batches():
+            found, predicted, _ = training.score(loaded.model, stream, batch)
+            if least is not None:
+                predicted = (found >= least).astype(np.intp)
             if probabilities:
-                found, predicted = training.probabilities(loaded.model, stream, batch)
-            else:
-                found, predicted, _ = training.score(loaded.model, stream, batch)
+                found = training.probabilities(loaded.model, stream, batch)
             lines = answers.lines(predicted, found)
             if len(batch.skipped):
                 lines = np.insert(np.array(lines, object), batch.skipped, answers.of_bad_line).tolist()
@@ -86,6 +99,24 @@ def predict(
         tell(f"{stream.n_bad:,} bad lines skipped")
     for message in stream.bad.messages:
         tell(f"skipped {message}")
+
+
+def _least_score(model: Any, text: str) -> float:
+    """Return the score at which the second class is predicted, from NAME=VALUE; say what to expect there."""
+    name, _, value = text.partition("=")
+    names = ("precision", "recall", "share", "cost")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if name not in names or math.isnan(number):
+        raise ValueError(f"--threshold {text}: write NAME=VALUE with one of {', '.join(names)}, such as precision=0.99")
+    found = model.threshold(**{name: number})
+    tell(
+        f"threshold {found.threshold:.4g}: expect precision {found.precision:.1%}, recall {found.recall:.1%}, "
+        f"{found.share:.1%} of the examples kept"
+    )
+    return float(found.threshold)
 
 
 class _Answers:

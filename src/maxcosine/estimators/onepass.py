@@ -16,6 +16,7 @@ from maxcosine.estimators.validation import bad_example, dict_rows, rows_to_scor
 from maxcosine.features import Features
 from maxcosine.onepass_model import OnePassModel
 from maxcosine.rows import BadRow, check_finite
+from maxcosine.score_sketch import Threshold
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -135,6 +136,50 @@ class OnePassClassifier(StreamClassifier):
     def _hypothesis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         with lock_of(self).reading:
             return self.model_.hypothesis()
+
+    def threshold(
+        self,
+        *,
+        precision: float | None = None,
+        recall: float | None = None,
+        share: float | None = None,
+        cost: float | None = None,
+    ) -> Threshold:
+        """Choose a threshold for `decision_function`, from the scores that examples had before they were learnt.
+
+        Rows whose score is at or above the threshold are kept as the second class. Nothing is held out. Two classes
+        only.
+
+        Parameters
+        ----------
+        precision : float, optional
+            Keep as many rows as possible, such that at least this share of them is of the second class.
+        recall : float, optional
+            Keep as few rows as possible, such that at least this share of the second class is kept.
+        share : float, optional
+            Keep at most this share of all rows, those of the highest scores.
+        cost : float, optional
+            Minimise the cost, if keeping a row of the first class costs this many times as much as missing one of the
+            second.
+
+        Returns
+        -------
+        Threshold
+            The threshold, and the precision, recall and share to expect there.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from maxcosine import OnePassClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> learner = OnePassClassifier().fit(X, y)
+        >>> chosen = learner.threshold(precision=0.99)
+        >>> kept = learner.decision_function(X) >= chosen.threshold
+        >>> float(y[kept].mean()) > 0.98
+        True
+        """
+        with lock_of(self).reading:
+            return self.model_.threshold(precision=precision, recall=recall, share=share, cost=cost)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Compute the probabilities of the classes.

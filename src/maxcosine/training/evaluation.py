@@ -27,11 +27,10 @@ def score(model: BaseModel, stream: Stream, batch: RowBatch) -> tuple[np.ndarray
         return scores, model.predicted_codes(scores), codes
 
 
-def probabilities(model: OnePassModel, stream: Stream, batch: RowBatch) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probabilities of the classes for the rows of a stream, and the codes of the predicted classes."""
+def probabilities(model: OnePassModel, stream: Stream, batch: RowBatch) -> np.ndarray:
+    """Return the probabilities of the classes for the rows of a stream."""
     with model.lock.reading:
-        margins = model.margins(rows_of(stream, model, batch, grow=False))
-        return model.probabilities(margins), model.predicted_codes(model.by_class(margins))
+        return model.probabilities(model.margins(rows_of(stream, model, batch, grow=False)))
 
 
 def open_for_model(
