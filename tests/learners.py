@@ -9,10 +9,11 @@ import scipy.sparse
 from safetensors.numpy import load
 
 import maxcosine
-from maxcosine import RULES, OnlineClassifier, PAClassifier, model_file
+from maxcosine import RULES, OnePassClassifier, OnlineClassifier, PAClassifier, model_file
 
 NAMED = [getattr(maxcosine, name) for name in maxcosine.__all__ if name.endswith("Classifier")]
 NAMED.remove(OnlineClassifier)
+NAMED.remove(OnePassClassifier)  # it has no rule
 
 _OF_ONE_RULE = {cls().rule_name: cls for cls in NAMED if cls is not PAClassifier}
 

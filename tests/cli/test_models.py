@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from maxcosine import MCPClassifier, model_file, save
+from maxcosine import MCPClassifier, OnePassClassifier, model_file, save
 from maxcosine.training import ranking
 from tests.cli.examples import labels, outcome, refuse, succeed, svm, vw
 from tests.commands import run
@@ -221,3 +221,18 @@ def test_merges_that_are_refused(folder):
     assert not (folder / "never").exists()
     error = refuse(folder, "merge", "hashed", "other", "--model", "other")
     assert "--model other is an input, too; name another file" in error
+
+
+# Models without a rule
+
+
+def test_one_pass_models_predict_and_are_refused_where_a_rule_is_needed(folder):
+    learner = OnePassClassifier().fit_stream(folder / "a.svm")
+    save(learner, folder / "onepass")
+    right = labels((folder / "b.svm").read_text())
+    found = predict(folder, "onepass", "b.svm")
+    assert share_of_equal(found, right) > 0.9
+    assert outcome(folder, "evaluate", "onepass", "b.svm")["error"] == pytest.approx(1 - share_of_equal(found, right))
+    for command in (["inspect", "onepass"], ["merge", "two", "onepass", "--model", "merged"]):
+        message = refuse(folder, *command)
+        assert "onepass: a model of OnePassClassifier, which has no rule; use it with" in message

@@ -24,6 +24,6 @@ def evaluate(
     from maxcosine import training
     from maxcosine.cli.tables import print_outcome, show_evaluation
 
-    loaded = load_model(model, rule)
+    loaded = load_model(model, rule, any_kind=True)
     stream = training.open_for_model(loaded.model, loaded.provenance, data, **vars(reading), purpose="evaluate")
     print_outcome(training.evaluate(loaded.model, stream), show_evaluation, json=json)

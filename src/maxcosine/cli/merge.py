@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from maxcosine.cli.options import Json, check_outputs, command_line
-from maxcosine.cli.rules import OwnRule, rule_named
+from maxcosine.cli.rules import OwnRule, refuse_one_pass, rule_named
 from maxcosine.cli.terminal import Quiet, tell
 
 How = Literal["certified", "mean"]
@@ -41,6 +41,8 @@ def merge(
     paths = [Path(name) for name in expand(models)]
     own = [] if rule is None else [rule_named(rule)]
     loaded = [model_file.load(path, rules=own) for path in paths]
+    for path, one in zip(paths, loaded, strict=True):
+        refuse_one_pass(path, one)
     options = _common_options(paths, loaded)
     merged = merge_models([one.model for one in loaded], how=how)
     model_file.save(

@@ -54,7 +54,7 @@ def predict(
 
     outputs = {"output": output, "bad-lines": bad_lines}
     check_outputs({name: path for name, path in outputs.items() if path is not None}, data)
-    loaded = load_model(model, rule)
+    loaded = load_model(model, rule, any_kind=True)
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))

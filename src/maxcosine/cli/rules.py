@@ -128,14 +128,30 @@ def _target_and_value(param: str) -> tuple[str, float]:
         raise ValueError(f"--param {param}: write NAME=VALUE, for example C=0.1") from None
 
 
-def load_model(path: Path, rule: str | None = None) -> Loaded:
-    """Read a model; `rule` is the user's rule that it was learnt by, as --rule names it."""
+def load_model(path: Path, rule: str | None = None, *, any_kind: bool = False) -> Loaded:
+    """Read a model; `rule` is the user's rule that it was learnt by, as --rule names it.
+
+    Models that were not learnt by a rule are refused unless `any_kind`.
+    """
     from maxcosine import model_file
 
     own: list[Any] = [] if rule is None else [rule_named(rule)]
     loaded = model_file.load(path, rules=own)
+    if own or not any_kind:
+        refuse_one_pass(path, loaded)
     if own and loaded.model.rule is not own[0]:
         raise ValueError(
             f"{path}: the model was learnt by {loaded.model.rule.name!r} and not by --rule {rule}; leave out --rule"
         )
     return loaded
+
+
+def refuse_one_pass(path: Path, loaded: Loaded) -> None:
+    """Refuse a model that was not learnt by a rule."""
+    from maxcosine.onepass_model import OnePassModel
+
+    if isinstance(loaded.model, OnePassModel):
+        raise ValueError(
+            f"{path}: a model of OnePassClassifier, which has no rule; use it with `maxcosine predict` and `evaluate`, "
+            "or in Python with maxcosine.load"
+        )
