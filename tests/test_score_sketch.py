@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxcosine import OnePassClassifier
+from maxcosine import OnePassClassifier, model_file
 from maxcosine.score_sketch import BINS, ScoreSketch, _edges
 
 
@@ -133,3 +133,21 @@ def test_three_classes_have_no_threshold():
 
 def test_memory_is_bounded():
     assert ScoreSketch().counts.nbytes == 2 * 8 * BINS
+
+
+def test_sketch_is_written_and_read_with_its_model():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(100, 3)), random.random(100) < 0.5
+    learner = OnePassClassifier().fit(X, y)
+    found = model_file.from_bytes(model_file.to_bytes(learner.model_)).model
+    assert np.array_equal(found.sketch.counts, learner.model_.sketch.counts)
+    three = OnePassClassifier().fit(np.eye(3), [0, 1, 2])
+    assert model_file.from_bytes(model_file.to_bytes(three.model_)).model.sketch is None
+
+
+@pytest.mark.parametrize("change", [lambda s: s.counts.__imul__(-1), lambda s: s.counts.__iadd__(7)])
+def test_counts_that_no_rows_have_are_refused(change):
+    learner = OnePassClassifier().fit(np.eye(4), [0, 1, 0, 1])
+    change(learner.model_.sketch)
+    with pytest.raises(model_file.BadModelFile, match="does not count rows"):
+        model_file.from_bytes(model_file.to_bytes(learner.model_))

@@ -141,7 +141,7 @@ class OnePassModel(BaseModel):
         self.classes, self.labels, self.blocks = classes, encoder, blocks
         if not waiting:
             self._begin(encoder.codes(labels))
-            self.state.add_classes(len(classes))
+            self.state.add_classes(int(self.blocks.max()) + 1)  # others may still be waited for
         self.changed()
 
     def _begin(self, codes: np.ndarray) -> None:

@@ -68,6 +68,18 @@ class ScoreSketch:
         """The counts if the second class were the first, and scores had the other sign."""
         return ScoreSketch(self.counts[::-1, ::-1])
 
+    def compact(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bins that have rows, and their counts, of shape (2, bins)."""
+        bins = np.flatnonzero(self.counts.any(axis=0))
+        return bins, self.counts[:, bins]
+
+    @classmethod
+    def from_compact(cls, bins: np.ndarray, counts: np.ndarray) -> ScoreSketch:
+        """The sketch of which `compact` returned these arrays."""
+        made = cls()
+        made.counts[:, bins] = counts
+        return made
+
     def copy(self) -> ScoreSketch:
         """An independent sketch of the same counts."""
         return ScoreSketch(self.counts.copy())

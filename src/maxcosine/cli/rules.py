@@ -134,8 +134,8 @@ def load_model(path: Path, rule: str | None = None) -> Loaded:
 
     own: list[Any] = [] if rule is None else [rule_named(rule)]
     loaded = model_file.load(path, rules=own)
-    if own and loaded.model.rule is not own[0]:
+    if own and getattr(loaded.model, "rule", None) is not own[0]:
         raise ValueError(
-            f"{path}: the model was learnt by {loaded.model.rule.name!r} and not by --rule {rule}; leave out --rule"
+            f"{path}: the model was learnt by {loaded.model.rule_name!r} and not by --rule {rule}; leave out --rule"
         )
     return loaded

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from maxcosine.training import Stopping, Training
 
 
-DEFAULT_RULE = "mcp"
+DEFAULT_RULE = "onepass"
 
 
 @flatten_options

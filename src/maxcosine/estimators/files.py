@@ -16,6 +16,7 @@ from maxcosine.estimators.learning import changed_settings, check_unchanged
 from maxcosine.estimators.parameters import check_parameters
 from maxcosine.model import Model
 from maxcosine.model_file import Checker, find_rule
+from maxcosine.onepass_model import OnePassModel
 from maxcosine.rules.rule import Rule
 
 
@@ -63,8 +64,8 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Any:
     Returns
     -------
     classifier
-        A classifier of the class that was saved; an :class:`~maxcosine.OnlineClassifier` if the file has
-        none, because a command wrote it.
+        A classifier of the class that was saved; if the file has none, because a command wrote it, an
+        :class:`~maxcosine.OnlineClassifier` or :class:`~maxcosine.OnePassClassifier`.
 
     Examples
     --------
@@ -76,13 +77,15 @@ def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Any:
     MCPClassifier()
     """
     loaded = model_file.load(path, rules=rules)
-    checker, classes = Checker(os.fspath(path)), _classifiers()
+    checker, classes, one_pass = Checker(os.fspath(path)), _classifiers(), isinstance(loaded.model, OnePassModel)
     if loaded.estimator is None:
-        name, params = "OnlineClassifier", _params_of(loaded.model)
+        name, params = ("OnePassClassifier", {}) if one_pass else ("OnlineClassifier", _params_of(loaded.model))
     else:
         name = checker.choice(loaded.estimator, "class", list(classes))
         entry = checker.get(loaded.estimator, "params", dict)
         params = {key: _from_json(checker, value, rules) for key, value in entry.items()}
+    if (name == "OnePassClassifier") is not one_pass:
+        raise checker.bad(f"its estimator is {name}, but its model is a {type(loaded.model).__name__}")
     estimator = classes[name]()
     unknown = sorted(set(params) - set(estimator.get_params(deep=False)))
     if unknown:

@@ -1,9 +1,9 @@
 """Model files: one safetensors file holds one model.
 
-Arrays are tensors; everything else is one JSON object in the file's metadata, with a format number. Loading
-executes nothing from the file and checks everything before it is used. A model that was saved and loaded goes
-on learning to the same bits as one that was not. The tensors depend on the examples and their order alone,
-not on the chunks of a stream. See `digest`.
+Arrays are tensors; everything else is one JSON object in the file's metadata, with a format number. Its entry `rule` or
+`kind` says what kind of model it describes. Loading executes nothing from the file and checks everything before it is
+used. A model that was saved and loaded goes on learning to the same bits as one that was not. The tensors depend on the
+examples and their order alone, not on the chunks of a stream. See `digest`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from maxcosine import __version__, files
+from maxcosine.base_model import BaseModel
 from maxcosine.model import Model
-from maxcosine.model_file.container import FORMAT, BadModelFile, Checker, open_tensors, to_json, write
-from maxcosine.model_file.decode import find_rule, read_model
-from maxcosine.model_file.encode import describe, tensors_of
+from maxcosine.model_file import decode, encode, onepass
+from maxcosine.model_file.container import FORMAT, BadModelFile, Checker, TensorFile, open_tensors, to_json, write
+from maxcosine.model_file.decode import find_rule
+from maxcosine.onepass_model import OnePassModel
 from maxcosine.rules.rule import Rule
 
 __all__ = [
@@ -46,7 +48,8 @@ MORE = "more."
 class Loaded:
     """The content of a model file; see the parameters of `save`."""
 
-    model: Model
+    model: Any
+    """A `Model` or a `OnePassModel`."""
     provenance: dict[str, Any] | None
     estimator: dict[str, Any] | None
     more: dict[str, Any] | None
@@ -54,7 +57,7 @@ class Loaded:
 
 
 def save(
-    model: Model,
+    model: BaseModel,
     path: str | os.PathLike[str],
     *,
     provenance: dict[str, Any] | None = None,
@@ -68,7 +71,7 @@ def save(
 
     Parameters
     ----------
-    model : Model
+    model : Model or OnePassModel
         What was learnt.
     path : str or path
         The file.
@@ -84,7 +87,7 @@ def save(
     own = {f"{MORE}{name}": np.asarray(array) for name, array in (tensors or {}).items()}
     try:
         with files.writing(Path(path)) as file, model.lock.reading:  # until all is written, but not until it is on disk
-            write(file, _json(model, provenance, estimator, more), {**tensors_of(model), **own})
+            write(file, _json(model, provenance, estimator, more), {**_tensors_of(model), **own})
     except OSError as error:
         if error.filename is not None or error.errno is None:
             raise
@@ -92,18 +95,32 @@ def save(
         raise type(error)(error.errno, error.strerror or str(error), os.fspath(path)) from error
 
 
-def to_bytes(model: Model) -> bytes:
+def to_bytes(model: BaseModel) -> bytes:
     """Return the bytes of a model file, as `save` writes them."""
     file = io.BytesIO()
     with model.lock.reading:
-        write(file, _json(model), tensors_of(model))
+        write(file, _json(model), _tensors_of(model))
     return file.getvalue()
 
 
-def _json(model: Model, provenance: Any = None, estimator: Any = None, more: Any = None) -> str:
+def _tensors_of(model: BaseModel) -> dict[str, np.ndarray]:
+    if isinstance(model, OnePassModel):
+        return onepass.tensors_of(model)
+    assert isinstance(model, Model)
+    return encode.tensors_of(model)
+
+
+def _json(model: BaseModel, provenance: Any = None, estimator: Any = None, more: Any = None) -> str:
     kept = {"provenance": provenance, "estimator": estimator, "more": more}
     written_by = f"maxcosine {__version__}"
-    return to_json({"format": FORMAT, "written_by": written_by, **describe(model), **kept})
+    return to_json({"format": FORMAT, "written_by": written_by, **_described(model), **kept})
+
+
+def _described(model: BaseModel) -> dict[str, Any]:
+    if isinstance(model, OnePassModel):
+        return onepass.describe(model)
+    assert isinstance(model, Model)
+    return encode.describe(model)
 
 
 def load(path: str | os.PathLike[str], *, rules: Sequence[Rule] = ()) -> Loaded:
@@ -140,7 +157,7 @@ def from_bytes(content: bytes, *, rules: Sequence[Rule] = ()) -> Loaded:
 def _load(path: str | os.PathLike[str], title: str, rules: Sequence[Rule]) -> Loaded:
     with open_tensors(path, title) as file:
         description = file.description()
-        model = read_model(file, description, rules)
+        model = _read_model(file, description, rules)
         provenance, estimator, more = (
             file.get(description, name, dict, type(None)) for name in ("provenance", "estimator", "more")
         )
@@ -148,6 +165,13 @@ def _load(path: str | os.PathLike[str], title: str, rules: Sequence[Rule]) -> Lo
         tensors = {name.removeprefix(MORE): file.take(name) for name in own}
         file.refuse_untaken()
     return Loaded(model, provenance, estimator, more, tensors)
+
+
+def _read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Rule]) -> BaseModel:
+    if "kind" not in description:  # files of rules do not name their kind
+        return decode.read_model(file, description, rules)
+    file.choice(description, "kind", [onepass.KIND])
+    return onepass.read_model(file, description)
 
 
 def digest(path: str | os.PathLike[str]) -> str:

@@ -30,8 +30,8 @@ FEATURE_KINDS = ("columns", "sparse columns", "ids", "names")
 def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Rule]) -> Model:
     """Read the model of a file, given its JSON and the caller's own rules."""
     rule = _rule(file, description, rules)
-    classes = _classes(file, description)
-    features = _features(file, description)
+    classes = read_classes(file, description)
+    features = read_features(file, description)
     settings = {name: file.get(description, name, bool) for name in ("average", "fit_intercept", "closed")}
     multiclass = file.choice(description, "multiclass", MULTICLASS)
     joint = multiclass == "joint"
@@ -68,13 +68,7 @@ def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Ru
 def _weights(
     file: TensorFile, format_number: int, features: Features, n_columns: int, *, average: bool
 ) -> dict[str, np.ndarray]:
-    v = file.take("v", shape=(None, n_columns), finite=True)
-    if v.dtype not in (np.float32, np.float64):
-        raise file.bad(f"the weights are {v.dtype}, expected float32 or float64")
-    n_rows = len(v)
-    # There may be more weights than features in an index: features of a refused chunk are forgotten.
-    if n_rows < features.n_slots or (features.index is None and n_rows > features.n_slots):
-        raise file.bad(f"there are weights for {n_rows:,} features, but {features.n_slots:,} features")
+    v = read_weights(file, "v", features, n_columns)
     # The sums of format 1 have the type of the weights.
     sums = np.dtype(np.float64) if format_number > 1 else v.dtype
     weights = {"bias": file.take("bias", v.dtype, (n_columns,), finite=True)}
@@ -82,6 +76,17 @@ def _weights(
     if average:
         weights["total"] = file.take("total", sums, v.shape, finite=True)
     return {"v": v, **weights}
+
+
+def read_weights(file: TensorFile, name: str, features: Features, n_columns: int) -> np.ndarray:
+    """Read the weights of features."""
+    weights = file.take(name, shape=(None, n_columns), finite=True)
+    if weights.dtype not in (np.float32, np.float64):
+        raise file.bad(f"the weights are {weights.dtype}, expected float32 or float64")
+    # There may be more weights than features in an index: features of a refused chunk are forgotten.
+    if len(weights) < features.n_slots or (features.index is None and len(weights) > features.n_slots):
+        raise file.bad(f"there are weights for {len(weights):,} features, but {features.n_slots:,} features")
+    return weights
 
 
 def _table(file: TensorFile, format_number: int, n_heads: int) -> np.ndarray:
@@ -154,7 +159,8 @@ def _params(file: TensorFile, rule: Rule) -> Any:
         raise file.bad(str(error)) from None
 
 
-def _classes(file: TensorFile, description: dict[str, Any]) -> np.ndarray:
+def read_classes(file: TensorFile, description: dict[str, Any]) -> np.ndarray:
+    """Read the classes of a model."""
     name: str = file.get(file.get(description, "classes", dict), "dtype", str)
     if re.fullmatch(r"[<>|](U\d+|O)", name):
         classes = np.array(_texts(file, "classes"), object if name[1] == "O" else np.str_)
@@ -168,7 +174,8 @@ def _classes(file: TensorFile, description: dict[str, Any]) -> np.ndarray:
     return classes
 
 
-def _features(file: TensorFile, description: dict[str, Any]) -> Features:
+def read_features(file: TensorFile, description: dict[str, Any]) -> Features:
+    """Read the features of a model."""
     entry = file.get(description, "features", dict)
     kind = file.choice(entry, "kind", FEATURE_KINDS)
     n_columns: int | None = file.get(entry, "columns", type(None) if kind in ("ids", "names") else int)

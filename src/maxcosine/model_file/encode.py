@@ -32,20 +32,17 @@ def describe(model: Model) -> dict[str, Any]:
         "fit_intercept": bool(heads.fit_intercept),
         "closed": bool(model.closed),
         "classes": {"dtype": model.classes.dtype.str},
-        "features": {
-            "kind": _kind(features),
-            "columns": features.n_columns,
-            "bits": features.bits,
-            "hashed": features.hashed,
-        },
+        "features": describe_features(features),
         "merge": None if merge is None else {"how": merge.how, "models": merge.models},
     }
 
 
-def _kind(features: Features) -> str:
-    if features.index is None:
-        return "columns"
-    return "sparse columns" if features.sparse else features.index.kind
+def describe_features(features: Features) -> dict[str, Any]:
+    """Return the JSON that describes the features of a model."""
+    kind = "columns"
+    if features.index is not None:
+        kind = "sparse columns" if features.sparse else features.index.kind
+    return {"kind": kind, "columns": features.n_columns, "bits": features.bits, "hashed": features.hashed}
 
 
 def tensors_of(model: Model) -> dict[str, np.ndarray]:
@@ -74,14 +71,15 @@ def tensors_of(model: Model) -> dict[str, np.ndarray]:
     tensors = {f"head.{name}": table[name] for name in HEAD.names or ()}
     tensors |= {f"model.{name}": arrays.scalars[name] for name in MODEL_SCALARS.names or ()}
     tensors |= {**weights, "came": arrays.class_seen[: len(model.classes)] != 0}
-    tensors |= _class_tensors(model.classes) | _feature_tensors(features)
+    tensors |= class_tensors(model.classes) | feature_tensors(features)
     if model.merge is not None:
         tensors["merge.certified"] = np.asarray(model.merge.certified, np.float64)
         tensors["merge.mean"] = np.asarray(model.merge.mean, np.float64)
     return tensors
 
 
-def _class_tensors(classes: np.ndarray) -> dict[str, np.ndarray]:
+def class_tensors(classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the tensors of classes."""
     if classes.dtype.kind in "UO" and all(isinstance(label, str) for label in classes.tolist()):
         return _text_tensors("classes", classes.tolist())
     if classes.dtype.kind not in "biuf" or classes.dtype.itemsize > 8:
@@ -92,7 +90,8 @@ def _class_tensors(classes: np.ndarray) -> dict[str, np.ndarray]:
     return {"classes": classes}
 
 
-def _feature_tensors(features: Features) -> dict[str, np.ndarray]:
+def feature_tensors(features: Features) -> dict[str, np.ndarray]:
+    """Return the tensors of features: their keys and names."""
     tensors: dict[str, np.ndarray] = {}
     if features.index is not None and features.index.named:
         tensors["names.letters"], tensors["names.starts"] = features.index.letters()
