@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
     (folder / "b.svm").write_text(svm(200, seed=1))
     (folder / "three.svm").write_text(svm(300, classes=3))
     (folder / "a.vw").write_text(vw(200))
-    succeed(folder, "train", "a.svm", "--model", "two")
+    succeed(folder, "train", "a.svm", "--rule", "mcp", "--model", "two")
     succeed(folder, "train", "three.svm", "--model", "three")
     succeed(folder, "train", "a.vw", "--model", "hashed", "--bits", 16, "--keep-names")
     succeed(folder, "train", "a.vw", "--model", "exact", "--exact", "--normalize", "l2")
@@ -172,7 +172,7 @@ def test_properties_of_a_model(folder):
     assert (found["rule"], found["classes"]) == ("mcp", ["c0", "c1"])
     assert found["features"] == {"kind": "columns", "count": 102, "bits": None}
     assert found["certificate"]["seen"] == 200
-    assert found["trained"]["command"] == "maxcosine train a.svm --model two"
+    assert found["trained"]["command"] == "maxcosine train a.svm --rule mcp --model two"
     weights = [abs(weight) for _, weight in found["heaviest"]["c1"]]
     assert len(weights) == 3
     assert weights == sorted(weights, reverse=True)
@@ -201,7 +201,7 @@ def test_merged_models_predict_the_data_of_all(folder, options):
     lines = (folder / f"a.{kind}").read_text().splitlines(keepends=True)
     for k, part in enumerate((lines[:100], lines[100:])):
         (folder / f"part-{k}.{kind}").write_text("".join(part))
-        succeed(folder, "train", f"part-{k}.{kind}", "--model", f"part-{k}.model", *options)
+        succeed(folder, "train", f"part-{k}.{kind}", "--model", f"part-{k}.model", "--rule", "mcp", *options)
     ran = run(folder, "merge", "part-*.model", "--model", "merged")
     assert "2 models merged into merged" in ran.stderr
     found = outcome(folder, "inspect", "merged", "--top", 2)

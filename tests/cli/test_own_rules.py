@@ -92,7 +92,7 @@ def test_a_model_without_its_rule_says_how_to_give_it(folder):
         assert "--rule FILE.py:timid" in error
     error = refuse(folder, "inspect", "a", "--rule", "own.py:pa")
     assert "learnt by the user's rule 'timid'" in error
-    succeed(folder, "train", "a.svm", "--model", "builtin")
+    succeed(folder, "train", "a.svm", "--rule", "mcp", "--model", "builtin")
     error = refuse(folder, "inspect", "builtin", *TIMID)
     assert "the model was learnt by 'mcp' and not by --rule own.py:timid" in error
 

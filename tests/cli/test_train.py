@@ -33,7 +33,7 @@ def names(folder):
 
 
 def test_outcome_as_json(folder):
-    found = train(folder, "a.svm", "--test", "a.svm", "--predictions", "predicted")
+    found = train(folder, "a.svm", "--test", "a.svm", "--predictions", "predicted", "--rule", "mcp")
     assert (found["examples"], found["test_examples"], found["bad_lines"]) == (300, 300, 0)
     assert (found["classes"], found["features"], found["rule"]) == (["c0", "c1"], 102, "mcp")
     assert found["margin_ceiling"] == pytest.approx(1 / found["bound"], rel=1e-4)
@@ -52,7 +52,7 @@ def test_interval_of_the_true_error_is_shown_after_one_pass(folder):
     assert found["error_interval"] == [error.low, error.high]
     assert outcome(folder, "inspect", "model")["error_interval"] == [error.low, error.high]
     assert re.search(r"^true error +[\d.]+% to [\d.]+% on average", succeed(folder, "inspect", "model"), re.MULTILINE)
-    assert train(folder, "a.svm", "--passes", "2")["error_interval"] is None
+    assert train(folder, "a.svm", "--rule", "mcp", "--passes", "2")["error_interval"] is None
     assert outcome(folder, "inspect", "model")["error_interval"] is None
     train(folder, "a.svm", "--init", "model")
     assert outcome(folder, "inspect", "model")["error_interval"] is None  # the model has seen these examples before
@@ -121,7 +121,7 @@ def test_every_option_changes_the_model(folder):
     ]
     found = set()
     for way in ways:
-        train(folder, "a.svm", *way)
+        train(folder, "a.svm", *(way if "--rule" in way else ["--rule", "mcp", *way]))
         found.add(digest(folder))
     assert len(found) == len(ways)
 
@@ -130,7 +130,7 @@ def test_training_continues_from_a_model_with_its_options(folder):
     lines = (folder / "a.svm").read_text().splitlines(keepends=True)
     (folder / "first.svm").write_text("".join(lines[:120]))
     (folder / "second.svm").write_text("".join(lines[120:]))
-    for way in ([], ["--bits", 7], ["--exact", "--normalize", "l2", "--average"]):
+    for way in ([], ["--bits", 7], ["--rule", "mcp", "--exact", "--normalize", "l2", "--average"]):
         outcome(folder, "train", "a.svm", "--model", "whole", *way)
         outcome(folder, "train", "first.svm", "--model", "first", *way)
         train(folder, "second.svm", "--init", "first")
@@ -138,7 +138,7 @@ def test_training_continues_from_a_model_with_its_options(folder):
 
 
 def test_options_that_contradict_the_model_are_refused(folder):
-    outcome(folder, "train", "a.svm", "--model", "first")
+    outcome(folder, "train", "a.svm", "--model", "first", "--rule", "mcp")
     for way in (
         ["--rule", "pa"],
         ["--param", "C=1"],
@@ -166,9 +166,9 @@ def test_resuming(folder):
     ran = run(folder, "train", "a.svm", "--model", "model", *options)
     assert "resuming from check, after 300 examples" in ran.stderr
     for arguments, difference in [
-        (["a.svm", "--rule", "pa"], "rule was 'mcp' and is 'pa'"),
+        (["a.svm", "--rule", "pa"], "rule was 'onepass' and is 'pa'"),
         (["a.svm", "--bits", 5], "bits was 0 and is 5"),
-        (["a.svm", "--passes", 2], "passes was 1 and is 2"),
+        (["a.svm", "--patience", 2], "patience was None and is 2"),
         (["a.vw"], "input 1 was a.svm of"),
     ]:
         error = refuse(folder, "train", *arguments, "--model", "model", *options)
@@ -181,7 +181,7 @@ def test_resuming(folder):
         (["a.svm", "--model", "a.svm"], "--model a.svm is an input, too; name another file"),
         (["a.svm", "--model", "m", "--checkpoint", "./m"], "--checkpoint m is --model, too; name another"),
         (["a.svm", "--model", "m", "--predictions", "."], "is a folder; name a file in it"),
-        (["a.svm", "--model", "m", "--param", "Q=1"], "rule 'mcp' has no parameter 'Q'"),
+        (["a.svm", "--model", "m", "--rule", "mcp", "--param", "Q=1"], "rule 'mcp' has no parameter 'Q'"),
         (["a.csv", "--model", "m"], "a.csv: this looks like CSV, which is not read"),
     ],
 )
@@ -226,14 +226,14 @@ def test_commands_import_only_what_they_need(folder, arguments, unwanted):
         (
             200,
             r"[\d,]+ examples, progressive error [\d.]+%, \d+ s left, \d+ MB/s, [\d,]+ examples/s, "
-            r"[\d,]+ updates",
+            r"true error [\d.]+% to [\d.]+%, [\d,]+ updates",
         ),
         (50, r"[\d,]+ examples, progressive error [\d.]+%, \d+ s left"),
     ],
 )
 def test_progress_on_a_terminal_fits_its_width(folder, monkeypatch, columns, line):
     monkeypatch.setattr(display, "SECONDS_BETWEEN_FRAMES", 0.0)
-    options = ["--model", "model", "--passes", 3]
+    options = ["--model", "model", "--rule", "mcp", "--passes", 3]
     ran = run(folder, "train", "a.svm", *options, env={"COLUMNS": str(columns), "TERM": "xterm"}, terminal=True)
     frames = [re.sub("\x1b.*", "", frame) for frame in ran.stderr.split("\r")]
     assert any(re.match(line, frame) for frame in frames)

@@ -105,25 +105,20 @@ class ExperimentProgress(ProgressLine):
         return f"{self.done} of {self._total}{left}; mean mistakes so far: {', '.join(best)}"
 
 
-def _progressive_error(status: Any) -> str:
-    """Show the share of wrong predictions; in the first pass, also the ends that are proven of the true error."""
-    if status.passes:
-        return f"progressive error {status.error.rate:.2%}"
-    return f"progressive error {status.error.rate:.2%} ({status.error.low:.2%} to {status.error.high:.2%})"
-
-
 def training_progress(training: Training, started: float) -> str:
     """Describe a training that `time.perf_counter` saw start; a narrow terminal cuts the last figures."""
     from maxcosine.model import Model
 
     status, inputs, model = training.status, training.stream.inputs, training.learner.model
     seconds = time.perf_counter() - started
-    parts = [f"{status.examples:,} examples", _progressive_error(status)]
+    parts = [f"{status.examples:,} examples", f"progressive error {status.error.rate:.2%}"]
     if inputs.total_bytes:
         speed = max(training.read_bytes + inputs.read_bytes - inputs.skipped_bytes, 1) / seconds
         left = inputs.total_bytes * (training.passes - status.passes) - inputs.read_bytes
         parts += [f"{left / speed:.0f} s left", f"{speed / 1e6:.0f} MB/s"]
     parts.append(f"{(status.examples - training.resumed_at) / seconds:,.0f} examples/s")
+    if not status.passes:
+        parts.append(f"true error {status.error.low:.2%} to {status.error.high:.2%}")
     if isinstance(model, Model):
         parts.append(f"{model.heads.table['updates'].sum():,} updates")
     return ", ".join(parts)
