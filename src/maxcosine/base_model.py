@@ -69,6 +69,10 @@ class BaseModel:
     def await_classes(self) -> None:
         """Predict a class of this new model only after its first row."""
 
+    def add_classes(self, labels: np.ndarray, *, waiting: bool) -> None:
+        """Add classes that the model did not know; if `waiting`, each begins with its first row, else now."""
+        raise NotImplementedError("a subclass has classes")
+
     @property
     def one_score(self) -> bool:
         """Whether one score tells the classes apart: up to two classes."""

@@ -2,13 +2,14 @@
 
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, clear_partial_files
 from maxcosine.training.evaluation import evaluate, open_for_model, read_options_of, score
-from maxcosine.training.learner import Settings, StreamLearner
+from maxcosine.training.learner import OnePassSettings, Settings, StreamLearner
 from maxcosine.training.outcome import Status, json_value, outcome, provenance
 from maxcosine.training.stopping import Stopping
 from maxcosine.training.training import Training
 
 __all__ = [
     "BadCheckpoint",
+    "OnePassSettings",
     "Settings",
     "SideFile",
     "Status",

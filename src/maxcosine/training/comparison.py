@@ -49,8 +49,8 @@ class Contender:
     @property
     def model(self) -> Model:
         """What was learnt."""
-        assert self.learner.model is not None
-        return self.learner.model
+        model: Model = self.learner.model
+        return model
 
     def as_dict(self, examples: int, test_examples: int) -> dict[str, Any]:
         """Return the figures of the rule, for JSON."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
+from maxcosine.base_model import BaseModel
 from maxcosine.core import FeatureIndex
 from maxcosine.data import RowBatch, Stream, StreamError
 from maxcosine.data.stream import slots_of
@@ -15,6 +16,7 @@ from maxcosine.engine import BadStep
 from maxcosine.features import Features
 from maxcosine.labels import label_text
 from maxcosine.model import Model
+from maxcosine.onepass_model import OnePassModel
 from maxcosine.rows import BadRow, SlotRows
 from maxcosine.rules.rule import Rule
 
@@ -30,17 +32,54 @@ class Settings:
     multiclass: str = "ovr"
     dtype: str | np.dtype = "float32"
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that a model file may need."""
+        return (self.rule,)
+
+    def new_model(self, labels: Sequence[str], features: Features) -> Model:
+        """Return a model that has seen nothing; the first classes exist from the start."""
+        model = Model.create(
+            self.rule,
+            self.params,
+            np.sort(np.array(labels[: 1 if self.multiclass == "joint" else 2])),
+            features,
+            np.dtype(self.dtype),
+            fit_intercept=self.fit_intercept,
+            average=self.average,
+            multiclass=self.multiclass,
+            closed=False,
+        )
+        model.await_classes()
+        return model
+
+
+@dataclass(frozen=True)
+class OnePassSettings:
+    """The options of a new model of the one-pass learner."""
+
+    dtype: str | np.dtype = "float32"
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that a model file may need."""
+        return ()
+
+    def new_model(self, labels: Sequence[str], features: Features) -> OnePassModel:
+        """Return a model that has seen nothing; each class begins with its first row."""
+        return OnePassModel.create(np.array(labels[:1]), features, np.dtype(self.dtype), closed=False)
+
 
 class StreamLearner:
     """Learns the batches of a stream into a model: a new one, or one that goes on learning.
 
     Attributes
     ----------
-    model : Model or None
+    model : Model, OnePassModel or None
         None before the first example.
     """
 
-    def __init__(self, settings: Settings, model: Model | None = None) -> None:
+    def __init__(self, settings: Settings | OnePassSettings, model: Any = None) -> None:
         self.settings = settings
         self.model = model
         self._codes = np.zeros(0, np.int64)
@@ -98,30 +137,16 @@ class StreamLearner:
             raise StreamError(f"{stream.inputs.where(place.source, place.line)}: {error}") from None
         return predicted
 
-    def _new_model(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> Model:
-        settings, bits = self.settings, stream.options.bits
+    def _new_model(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> Any:
+        bits = stream.options.bits
         if batch.kind != "columns":
             features = Features.by_key(batch.kind)
         else:
             features = Features(1 << bits if bits else 0)
             features.set_hashing(bits, stream.text_format)
-        # The first classes exist from the start, others begin with their first row.
-        classes = np.sort(np.array(labels[: 1 if settings.multiclass == "joint" else 2]))
-        model = Model.create(
-            settings.rule,
-            settings.params,
-            classes,
-            features,
-            np.dtype(settings.dtype),
-            fit_intercept=settings.fit_intercept,
-            average=settings.average,
-            multiclass=settings.multiclass,
-            closed=False,
-        )
-        model.await_classes()
-        return model
+        return self.settings.new_model(labels, features)
 
-    def _add_labels(self, model: Model, labels: Sequence[str]) -> None:
+    def _add_labels(self, model: BaseModel, labels: Sequence[str]) -> None:
         """Find the classes of new labels; a new class begins with the first row that has it."""
         if len(labels) == len(self._codes):
             return
@@ -156,7 +181,7 @@ class StreamLearner:
             features.kept_names[column] = name.decode(errors="backslashreplace")
 
 
-def rows_of(stream: Stream, model: Model, batch: RowBatch, *, grow: bool) -> SlotRows:
+def rows_of(stream: Stream, model: BaseModel, batch: RowBatch, *, grow: bool) -> SlotRows:
     """Map a batch of a stream to the slots of a model; new features get a slot, or are left out."""
     features = model.features
     if len(batch):

@@ -101,7 +101,7 @@ class Training:
         assert self.checkpoint is not None
         if not self.checkpoint.exists():
             return False
-        loaded = model_file.load(self.checkpoint, rules=[self.learner.settings.rule])
+        loaded = model_file.load(self.checkpoint, rules=self.learner.settings.rules)
         stored = loaded.more or {}
         if "place" not in stored:
             raise BadCheckpoint(f"{self.checkpoint} is a model and no checkpoint; name another file")
