@@ -73,7 +73,7 @@ struct OnePassScalars {
   double sq_u;              // sum of D^2 u^2 of mcp_exact's last dual, all blocks
   double coef_sum[LANES];   // Lambda
   double energy[2];         // 1 + sum of the squared coefficients of a head
-  double sq_steps[2];       // sum of (coefficient / R)^2 of a head
+  double sq_steps[2];       // sum of (coefficient / R)^2 of a head; more after a merge, see onepass_merging.py
   double errors[LANES];     // progressive errors of the predictors: a head's last dual, and its average
   double sizes[LANES];      // sums of the sizes of their scores
   double calibration[2];    // slope and offset

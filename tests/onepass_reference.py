@@ -257,6 +257,24 @@ class OnePassReference:
             self.calibration.curvature = np.diag([self.calibration.curvature[0, 0], 1.0])
         self.n_classes += 1
 
+    def arranged(self, places, n_classes):
+        """A copy of more classes, in which class c has the code places[c]."""
+        other = self.copy()
+        if n_classes <= 2:
+            sign = -1.0 if places and places[0] == 1 else 1.0
+            for dual in (dual for head in other.heads for dual in (head.last, head.summed)):
+                dual.u, dual.s, dual.beta = sign * dual.u, sign * dual.s, sign * dual.beta
+            other.calibration.theta[1] *= sign
+        else:
+            while other.n_classes < n_classes:
+                other.add_class()
+            # Classes that were not known get the codes that are left, in their order.
+            places = [*places, *(code for code in range(n_classes) if code not in places)]
+            for dual in (dual for head in other.heads for dual in (head.last, head.summed)):
+                dual.u, dual.s, dual.beta = (part[np.argsort(places)] for part in (dual.u, dual.s, dual.beta))
+        other.n_classes = n_classes
+        return other
+
     def mixture(self):
         """The factor of each predictor's scores: by its errors, over the usual size of its scores."""
         least = self.errors.min()
@@ -315,3 +333,40 @@ class OnePassReference:
         """No separator of the rows seen has a larger margin, in today's geometry."""
         total = self.mixed_dual()
         return np.sqrt(total.sq_norm(self.geometry)) / total.coef_sum
+
+
+def merge(parts, base=None):
+    """One learner from several that have the same codes and have gone on from `base`, or from nothing.
+
+    Sums over rows are those of the base and what each part added. To a dual, and to the calibration, each part adds
+    what it added to its own, times the square root of its share in the rows added or, for the calibration, the share.
+    The geometry is fixed anew, and the curvature of the calibration is forgotten.
+    """
+    n_features = len(parts[0].geometry.n)
+    base = OnePassReference(n_features).arranged([], parts[0].n_classes) if base is None else base
+    merged = base.copy()
+    added = np.array([part.geometry.T - base.geometry.T for part in parts])
+    shares = added / added.sum()
+
+    def joined(get, factors):
+        return get(base) + sum(factor * (get(part) - get(base)) for factor, part in zip(factors, parts, strict=True))
+
+    ones = np.ones(len(parts))
+    for name in ("T", "n", "S", "SS"):
+        setattr(merged.geometry, name, joined(lambda one, name=name: getattr(one.geometry, name), ones))
+    merged.geometry.T = T = int(merged.geometry.T)
+    for name in ("errors", "sizes", "mistakes"):
+        setattr(merged, name, joined(lambda one, name=name: getattr(one, name), ones))
+    merged.mean_weight = joined(lambda one: one.geometry.T * one.mean_weight, ones) / T
+    merged.geometry.mu = merged.geometry.S / T
+    merged.geometry.fix(np.flatnonzero(merged.geometry.n))
+    merged.calibration = Calibration()
+    merged.calibration.theta = joined(lambda one: one.calibration.theta, shares)
+    for h, head in enumerate(merged.heads):
+        head.energy = joined(lambda one, h=h: one.heads[h].energy, ones)
+        head.weight = T * (T + 1) / 2
+        for name in ("u", "s", "beta", "coef_sum"):
+            setattr(head.last, name, joined(lambda one, h=h, name=name: getattr(one.heads[h].last, name), shares**0.5))
+            mean = joined(lambda one, h=h, name=name: getattr(one.heads[h].average(), name), shares**0.5)
+            setattr(head.summed, name, head.weight * mean)
+    return merged

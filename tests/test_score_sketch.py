@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxcosine import OnePassClassifier, model_file
+from maxcosine import OnePassClassifier, merge, model_file
 from maxcosine.score_sketch import BINS, ScoreSketch, _edges
 
 
@@ -151,3 +151,18 @@ def test_counts_that_no_rows_have_are_refused(change):
     change(learner.model_.sketch)
     with pytest.raises(model_file.BadModelFile, match="does not count rows"):
         model_file.from_bytes(model_file.to_bytes(learner.model_))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_merged_models_have_the_counts_of_all(reverse):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 3)), random.random(200) < 0.5
+    first, second = np.argmax(y), np.argmin(y)
+    start = [second, first] if reverse else [first, second]
+    rows = [[first, second, *range(100)], [*start, *range(100, 200)]]
+    parts = [OnePassClassifier().fit(X[some], y[some]) for some in rows]
+    merged = merge(parts)
+    counts = [part.model_.sketch.counts for part in parts]
+    expected = counts[0] + (counts[1][::-1, ::-1] if reverse else counts[1])
+    assert np.array_equal(merged.model_.sketch.counts, expected)
+    assert merged.threshold(recall=0.9).recall >= 0.9

@@ -130,3 +130,15 @@ def test_compare_has_the_one_pass_learner_beside_the_rules(folder):
     assert rows["onepass"]["progressive_error"] == train(folder, "many.svm")["progressive_error"]
     assert rows["onepass"]["margin_ceilings"] == []
     assert "OnePass" in succeed(folder, "compare", "a.svm")
+
+
+def test_merged_models_predict_the_data_of_all(folder):
+    lines = (folder / "many.svm").read_text().splitlines(keepends=True)
+    for k in range(2):
+        (folder / f"part-{k}.svm").write_text("".join(lines[k::2]))
+        succeed(folder, "train", f"part-{k}.svm", "--model", f"part-{k}.model")
+    merged = outcome(folder, "merge", "part-0.model", "part-1.model", "--model", "m")
+    assert merged["certificate"]["seen"] == 400
+    assert outcome(folder, "evaluate", "m", "many.svm")["error"] < 0.1
+    message = refuse(folder, "merge", "part-0.model", "part-1.model", "--model", "m", "--how", "mean")
+    assert "how='mean' does not apply to models of OnePassClassifier" in message

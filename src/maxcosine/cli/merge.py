@@ -35,7 +35,7 @@ def merge(
     from maxcosine.cli.inspect import certificate_values
     from maxcosine.cli.tables import print_outcome
     from maxcosine.data import expand
-    from maxcosine.merging import merge as merge_models
+    from maxcosine.estimators.merging import merge as merge_models
 
     check_outputs({"model": model}, models)
     paths = [Path(name) for name in expand(models)]

@@ -7,26 +7,26 @@ from typing import Any
 from maxcosine.data.inputs import InputNames
 from maxcosine.distributed.jobs import Job
 from maxcosine.distributed.text_shards import plan
-from maxcosine.estimators import OnlineBase
+from maxcosine.estimators.base import StreamClassifier
 
 
 def train_files(
     files: InputNames,
-    estimator: OnlineBase,
+    estimator: StreamClassifier,
     on: str,
     *,
     how: str = "certified",
     rounds: int = 1,
     fan_in: int = 0,
     **options: Any,
-) -> OnlineBase:
+) -> Any:
     """Learn files on a cluster. Its workers read the files, so they need access to them by the same names.
 
     Parameters
     ----------
     files : str, path or sequence of them
         Names of files or globs.
-    estimator : OnlineBase
+    estimator : OnlineBase or OnePassClassifier
         A classifier; it stays unchanged.
     on : str
         "dask://HOST:PORT" for a Dask scheduler, "dask-local:N" for N processes on this machine, "spark" for
@@ -38,7 +38,7 @@ def train_files(
 
     Returns
     -------
-    OnlineBase
+    OnlineBase or OnePassClassifier
         A fitted classifier, as `maxcosine.distributed.fit` returns it.
     """
     job = Job(estimator, how, rounds, fan_in)

@@ -14,20 +14,22 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from maxcosine import model_file
+from maxcosine import model_file, onepass_merging
 from maxcosine.certificate import HOW
 from maxcosine.data import MAX_REPORTED, Stream
 from maxcosine.distributed.text_shards import TextShard
-from maxcosine.estimators import OnlineBase
+from maxcosine.estimators import OnePassClassifier, OnlineBase
+from maxcosine.estimators.base import StreamClassifier
 from maxcosine.estimators.dicts import learn_dicts
 from maxcosine.estimators.fitted import with_model
 from maxcosine.estimators.learning import learn_chunk
+from maxcosine.estimators.merging import refuse_how
 from maxcosine.estimators.parameters import check_parameters, rule_of
 from maxcosine.estimators.weights import row_weights
 from maxcosine.merging import add_counts, merge, without_counts
-from maxcosine.model import Model
-from maxcosine.training import Settings, StreamLearner
+from maxcosine.training import OnePassSettings, Settings, StreamLearner
 
+MAX_ONE_PASS_ROUNDS = 2
 NO_EXAMPLES = "there are no examples in the data; check that these are the right data"
 
 
@@ -99,13 +101,13 @@ class Job:
 
     Parameters
     ----------
-    estimator : OnlineBase
+    estimator : OnlineBase or OnePassClassifier
         A classifier; it stays unchanged.
     how, rounds, fan_in : str, int, int
         As in `maxcosine.distributed.fit`.
     """
 
-    estimator: OnlineBase
+    estimator: StreamClassifier
     how: str = "certified"
     rounds: int = 1
     fan_in: int = 0
@@ -119,15 +121,30 @@ class Job:
             raise ValueError(f"fan_in={self.fan_in}; choose at least 2, or 0 to merge all models at once")
         if self.estimator.shuffle:
             raise ValueError("shuffle=True makes the result depend on chance; shuffle the data instead")
-        if self.estimator.passes != 1:
-            raise ValueError(f"passes={self.estimator.passes} is for one machine; use rounds={self.estimator.passes}")
         self.estimator = clone(self.estimator)
         check_parameters(self.estimator)
-        rule_of(self.estimator)
+        if isinstance(self.estimator, OnlineBase):
+            if self.estimator.passes != 1:
+                passes = self.estimator.passes
+                raise ValueError(f"passes={passes} is for one machine; use rounds={passes}")
+            rule_of(self.estimator)
+            return
+        refuse_how(self.how)
+        if self.rounds > MAX_ONE_PASS_ROUNDS:
+            raise ValueError(
+                f"rounds={self.rounds} is unstable for OnePassClassifier, because each round adds the steps of all "
+                "shards to one hypothesis; choose 1 or 2, or the classifier of a rule"
+            )
+
+    @property
+    def _one_pass(self) -> bool:
+        return isinstance(self.estimator, OnePassClassifier)
 
     def learn(self, shard: Any, start: PartialModel | None = None) -> PartialModel:
         """Learn one shard, starting from the result of the round before."""
-        model = without_counts(self._model(start)) if start is not None and start.model else None
+        model = self._model(start) if start is not None and start.model else None
+        if model is not None and not self._one_pass:
+            model = without_counts(model)
         if isinstance(shard, TextShard):
             model, tally = _learn_lines(self.estimator, model, shard)
         else:
@@ -137,40 +154,48 @@ class Job:
             return PartialModel(b"", 0, rounds)
         return PartialModel(model_file.to_bytes(model), 1, rounds)
 
-    def merge(self, parts: Sequence[PartialModel]) -> PartialModel:
-        """Merge models of the same round, in the order given."""
+    def merge(self, parts: Sequence[PartialModel], start: PartialModel | None = None) -> PartialModel:
+        """Merge models of the same round, in the order given; `start` is the result of the round before."""
         *earlier, _ = parts[0].rounds
         rounds = (*earlier, sum((part.rounds[-1] for part in parts), Tally()))
         learnt = [part for part in parts if part.model]
         if len(learnt) < 2:
             return replace(learnt[0] if learnt else parts[0], rounds=rounds)
-        shards = [part.shards for part in learnt]
-        model = merge([self._model(part) for part in learnt], self.how, weights=shards)
-        assert model.merge is not None
-        model.merge = replace(model.merge, models=sum(shards))
+        shards, models = [part.shards for part in learnt], [self._model(part) for part in learnt]
+        model: Any
+        if self._one_pass:
+            model = onepass_merging.merge(models, self._model(start) if start is not None and start.model else None)
+        else:
+            model = merge(models, self.how, weights=shards)
+            model.merge = replace(model.merge, models=sum(shards))
         return PartialModel(model_file.to_bytes(model), sum(shards), rounds)
 
     def finish_round(self, merged: PartialModel, start: PartialModel | None = None) -> PartialModel:
-        """Add the examples counted in earlier rounds to the merged model of this round."""
+        """Add the examples counted in earlier rounds to the merged model of this round.
+
+        One-pass models have them already.
+        """
         if start is None or not start.model:
             return merged
         if not merged.model:
             return replace(start, rounds=merged.rounds)
+        if self._one_pass:
+            return merged
         model = self._model(merged)
         add_counts(model, self._model(start))
         return replace(merged, model=model_file.to_bytes(model))
 
-    def to_estimator(self, result: PartialModel) -> OnlineBase:
+    def to_estimator(self, result: PartialModel) -> Any:
         """Return the fitted classifier; its attribute `rounds_` holds the tally of each round."""
         if not result.model:
             raise ValueError(NO_EXAMPLES)
-        estimator = with_model(self.estimator, self._model(result))
+        estimator: Any = with_model(self.estimator, self._model(result))
         estimator.rounds_ = result.rounds
         return estimator
 
-    def _model(self, part: PartialModel) -> Model:
-        rule, _ = rule_of(self.estimator)
-        return model_file.from_bytes(part.model, rules=[rule]).model
+    def _model(self, part: PartialModel) -> Any:
+        rules = [rule_of(self.estimator)[0]] if isinstance(self.estimator, OnlineBase) else []
+        return model_file.from_bytes(part.model, rules=rules).model
 
 
 def run_job(job: Job, shards: Sequence[Any], call_each: Callable[..., list[Any]]) -> Any:
@@ -199,14 +224,14 @@ def run_job(job: Job, shards: Sequence[Any], call_each: Callable[..., list[Any]]
         width = job.fan_in or len(parts)
         while len(parts) > 1:
             groups = [parts[first : first + width] for first in range(0, len(parts), width)]
-            parts = call_each(job.merge, [(group,) for group in groups])
+            parts = call_each(job.merge, [(group, start) for group in groups])
         [start] = call_each(job.finish_round, [(parts[0], start)])
     return start
 
 
 def fit(
-    shards: Sequence[Any], estimator: OnlineBase, *, how: str = "certified", rounds: int = 1, fan_in: int = 0
-) -> OnlineBase:
+    shards: Sequence[Any], estimator: StreamClassifier, *, how: str = "certified", rounds: int = 1, fan_in: int = 0
+) -> Any:
     """Learn shards one after another in this process, and merge the results.
 
     The result depends on the shards and their order only. Dask and Spark give the same bits.
@@ -216,18 +241,20 @@ def fit(
     shards : sequence
         Each shard is a `TextShard`; or an iterable of chunks (X, y) or (X, y, weights), where X is an array,
         a sparse matrix, a data frame or a list of dicts; or a function that returns such an iterable.
-    estimator : OnlineBase
+    estimator : OnlineBase or OnePassClassifier
         A classifier; it stays unchanged.
     how : {"certified", "mean"}, default="certified"
-        Merge to the hypothesis with the largest proven bound, or to the mean of the hypotheses.
+        Merge to the hypothesis with the largest proven bound, or to the mean of the hypotheses. It does not apply to
+        `OnePassClassifier`.
     rounds : int, default=1
         The number of passes over the data. Each round starts from the merged model of the round before.
+        `OnePassClassifier` allows up to 2.
     fan_in : int, default=0
         The number of models that one merge combines, in a tree; 0 merges all models at once.
 
     Returns
     -------
-    OnlineBase
+    OnlineBase or OnePassClassifier
         A fitted classifier. Its attribute `rounds_` holds one `Tally` per round.
 
     Examples
@@ -246,13 +273,11 @@ def fit(
     return job.to_estimator(run_job(job, shards, lambda step, arguments: [step(*given) for given in arguments]))
 
 
-def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -> tuple[Model | None, Tally]:
+def _learn_lines(estimator: StreamClassifier, model: Any, shard: TextShard) -> tuple[Any, Tally]:
     dtype = str(model.dtype) if model is not None else estimator.dtype or shard.options.dtype
     names, spans = zip(*shard.spans, strict=True)
     stream = Stream(names, replace(shard.options, dtype=dtype, purpose="learn"), spans=spans)
-    rule, params = rule_of(estimator)
-    settings = Settings(rule, params, estimator.average, estimator.fit_intercept, estimator.multiclass, dtype)
-    learner = StreamLearner(settings, model)
+    learner = StreamLearner(_settings(estimator, dtype), model)
     before = 0 if model is None else model.mistakes
     for batch in stream.batches():
         if estimator.class_weight is not None and len(batch):
@@ -264,8 +289,15 @@ def _learn_lines(estimator: OnlineBase, model: Model | None, shard: TextShard) -
     return learner.model, Tally(stream.n_examples, mistakes, stream.n_bad, tuple(stream.bad.messages))
 
 
-def _learn_chunks(estimator: OnlineBase, model: Model | None, chunks: Iterable[Any]) -> tuple[Model | None, Tally]:
-    learner = clone(estimator) if model is None else with_model(estimator, model)
+def _settings(estimator: StreamClassifier, dtype: str) -> Settings | OnePassSettings:
+    if not isinstance(estimator, OnlineBase):
+        return OnePassSettings(dtype)
+    rule, params = rule_of(estimator)
+    return Settings(rule, params, estimator.average, estimator.fit_intercept, estimator.multiclass, dtype)
+
+
+def _learn_chunks(estimator: StreamClassifier, model: Any, chunks: Iterable[Any]) -> tuple[Any, Tally]:
+    learner: Any = clone(estimator) if model is None else with_model(estimator, model)
     learner.set_params(grow_features=True, verbose=0)
     examples, before = 0, 0 if model is None else model.mistakes
     for chunk in chunks:

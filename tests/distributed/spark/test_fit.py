@@ -11,8 +11,8 @@ from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
 
 import maxcosine
-from maxcosine import OnlineClassifier, distributed
-from maxcosine.distributed.spark import MaxCosineClassifier
+from maxcosine import OnePassClassifier, OnlineClassifier, distributed, model_file
+from maxcosine.distributed.spark import MaxCosineClassifier, MaxCosineModel
 from tests.distributed.digits import LINES, assert_same
 from tests.distributed.spark.data import N_ROWS, NAMES, examples, frame, shards
 
@@ -35,6 +35,24 @@ def test_vectors_in_a_tree_of_rounds(df, data):
     model = MaxCosineClassifier(rounds=2, fanIn=2, average=True).fit(df)
     assert_same(model.estimator, expected)
     assert model.tallies == expected.rounds_
+
+
+def test_one_pass_in_a_tree_of_two_rounds(df, data, tmp_path):
+    X, y = data
+    expected = distributed.fit(shards(X, y * 1.0), OnePassClassifier(), rounds=2, fan_in=2)
+    model = MaxCosineClassifier(rule="onepass", rounds=2, fanIn=2).fit(df)
+    assert model_file.to_bytes(model.learnt) == model_file.to_bytes(expected.model_)
+    assert model.tallies == expected.rounds_
+    assert [row.prediction for row in model.transform(df).collect()] == expected.predict(X).tolist()
+    model.write_file(tmp_path / "model")
+    read = MaxCosineModel.read_file(tmp_path / "model")
+    assert type(read.estimator) is OnePassClassifier
+    for params, message in [
+        ({"rounds": 3}, "rounds=3 is unstable for OnePassClassifier"),
+        ({"average": True}, "average does not apply to rule='onepass'; leave it out"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            MaxCosineClassifier(rule="onepass", **params).fit(df)
 
 
 def test_arrays_strings_weights_and_a_mean(df, data):

@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from maxcosine.distributed.dask.cluster import PATIENCE, run_with
 from maxcosine.distributed.dask.shards import is_array, make_shards, whole_rows
 from maxcosine.distributed.jobs import Job
-from maxcosine.estimators import OnlineBase, OnlineClassifier
+from maxcosine.estimators import OnlineClassifier
+from maxcosine.estimators.base import StreamClassifier
 
 
 def fit(
     source: Any,
-    estimator: OnlineBase,
+    estimator: StreamClassifier,
     *,
     y: Any = None,
     sample_weight: Any = None,
@@ -30,7 +31,7 @@ def fit(
     patience: float = PATIENCE,
     progress: bool | None = None,
     **file_options: Any,
-) -> OnlineBase:
+) -> Any:
     """Learn a Dask collection, or files that all workers can read.
 
     Every partition is a shard. The result depends on the partitions and their order only and has the same
@@ -42,7 +43,7 @@ def fit(
         An array or a dataframe needs `y`. A bag holds examples (dict, label) or chunks (X, y) or
         (X, y, weights). A delayed value is one such chunk or a list of them. Files are in svmlight or Vowpal
         Wabbit format; globs are allowed.
-    estimator : OnlineBase
+    estimator : OnlineBase or OnePassClassifier
         A classifier; it stays unchanged.
     y : dask array or series, or str, default=None
         The labels, or the name of the dataframe's column that holds them.
@@ -61,7 +62,7 @@ def fit(
 
     Returns
     -------
-    OnlineBase
+    OnlineBase or OnePassClassifier
         A fitted classifier, as `maxcosine.distributed.fit` returns it.
     """
     job = Job(estimator, how, rounds, fan_in)
@@ -77,12 +78,13 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : OnlineBase, default=None
+    estimator : OnlineBase or OnePassClassifier, default=None
         The classifier to train; by default ``OnlineClassifier()``.
     how : {"certified", "mean"}, default="certified"
         Merge to the hypothesis with the largest proven bound, or to the mean of the hypotheses.
     rounds : int, default=1
         The number of passes over the data. Each round starts from the merged model of the round before.
+        `OnePassClassifier` allows up to 2.
     fan_in : int, default=0
         The number of models that one merge combines, in a tree; 0 merges all models at once.
     patience : float, default=30
@@ -92,7 +94,7 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : OnlineBase
+    estimator_ : OnlineBase or OnePassClassifier
         The fitted classifier. It does not depend on Dask.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
@@ -113,7 +115,7 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: OnlineBase | None = None,
+        estimator: StreamClassifier | None = None,
         *,
         how: str = "certified",
         rounds: int = 1,
@@ -136,7 +138,7 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = self.estimator_.classes_
         return self
 
-    def to_local(self) -> OnlineBase:
+    def to_local(self) -> Any:
         """Return the fitted classifier, which does not depend on Dask."""
         check_is_fitted(self)
         return self.estimator_
@@ -167,12 +169,12 @@ class DaskOnlineClassifier(ClassifierMixin, BaseEstimator):
         return X.map_partitions(_call_on_frame, learner, method, empty, columns, meta=meta)
 
 
-def _call(X: Any, learner: OnlineBase, method: str, empty: np.ndarray) -> np.ndarray:
+def _call(X: Any, learner: StreamClassifier, method: str, empty: np.ndarray) -> np.ndarray:
     result: np.ndarray = getattr(learner, method)(X) if X.shape[0] else empty
     return result
 
 
-def _call_on_frame(frame: Any, learner: OnlineBase, method: str, empty: np.ndarray, columns: list[str]) -> Any:
+def _call_on_frame(frame: Any, learner: StreamClassifier, method: str, empty: np.ndarray, columns: list[str]) -> Any:
     import pandas
 
     values = _call(frame, learner, method, empty)

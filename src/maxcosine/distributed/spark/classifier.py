@@ -40,7 +40,8 @@ class MaxCosineClassifier(MaxCosineParams, Classifier, DefaultParamsWritable, De
     weightCol : str, default=None
         A column of weights: how much each row counts, relative to the mean weight so far.
     rule : str, default="mcp"
-        A name in `maxcosine.RULES`.
+        A name in `maxcosine.RULES`, or "onepass" for `maxcosine.OnePassClassifier`, which has no `ruleParams`,
+        `average`, `multiclass`, `fitIntercept` and `how`, and up to two `rounds`.
     ruleParams : dict, default=None
         The rule's parameters, by name.
     average : bool, default=False

@@ -17,13 +17,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from maxcosine import model_file
+from maxcosine.base_model import BaseModel
 from maxcosine.distributed.jobs import PartialModel
-from maxcosine.distributed.spark.params import MaxCosineParams
+from maxcosine.distributed.spark.params import ONE_PASS, MaxCosineParams
 from maxcosine.distributed.spark.rows import DENSE, RowReader
-from maxcosine.estimators import OnlineBase
+from maxcosine.estimators import OnePassClassifier
+from maxcosine.estimators.base import StreamClassifier
 from maxcosine.estimators.files import load, save
 from maxcosine.estimators.parameters import rule_of
-from maxcosine.model import Model
 
 
 class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadable):
@@ -38,9 +39,9 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
 
     Attributes
     ----------
-    learnt : Model
+    learnt : Model or OnePassModel
         The model itself.
-    certificate : Certificate
+    certificate : Certificate or OnePassCertificate
         What is proven about the model and all rows that it has learnt.
     classes : list
         The classes, in the order of the raw predictions.
@@ -69,14 +70,15 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
         self.tallies = result.rounds
 
     @property
-    def estimator(self) -> OnlineBase:
+    def estimator(self) -> StreamClassifier:
         """The same model as a scikit-learn classifier, which can continue to learn."""
-        return self._job().to_estimator(self._result)
+        estimator: StreamClassifier = self._job().to_estimator(self._result)
+        return estimator
 
     @property
     def numFeatures(self) -> int:
         """The number of features."""
-        return self.learnt.features.n_features
+        return int(self.learnt.features.n_features)
 
     @property
     def numClasses(self) -> int:
@@ -126,8 +128,11 @@ class MaxCosineModel(MaxCosineParams, ClassificationModel, MLWritable, MLReadabl
     def read_file(cls, path: str | os.PathLike[str]) -> MaxCosineModel:
         """Read a model file, which need not come from Spark."""
         estimator = load(path)
-        rule, params = rule_of(estimator)
         model = cls(PartialModel(model_file.to_bytes(estimator.model_), 1, ()))
+        if isinstance(estimator, OnePassClassifier):
+            model._set(rule=ONE_PASS, dtype=estimator.dtype or "")
+            return model
+        rule, params = rule_of(estimator)
         model._set(
             rule=rule.name,
             ruleParams=params._asdict(),
@@ -183,11 +188,11 @@ def feature_column(dataset: DataFrame, name: str) -> Any:
     )
 
 
-def _is_numeric(model: Model) -> bool:
+def _is_numeric(model: BaseModel) -> bool:
     return model.classes.dtype.kind != "U"
 
 
-def _raw_scores(model: Model, X: Any) -> np.ndarray:
+def _raw_scores(model: BaseModel, X: Any) -> np.ndarray:
     """Return one score per class; the predicted class has the largest one."""
     scores = model.scores(model.features.map(X, grow=False))
     if len(model.classes) == 2:
@@ -195,7 +200,7 @@ def _raw_scores(model: Model, X: Any) -> np.ndarray:
     return scores.reshape(len(scores), -1)
 
 
-def _predictions(model: Model, X: Any, kept: np.ndarray, n_rows: int) -> pa.Array:
+def _predictions(model: BaseModel, X: Any, kept: np.ndarray, n_rows: int) -> pa.Array:
     """Return a dense vector of scores and the class of each row; null for rows that were not kept."""
     scores = _raw_scores(model, X)
     raw, missing = np.zeros((n_rows, scores.shape[1])), np.ones(n_rows, np.bool_)

@@ -9,7 +9,14 @@ from pyspark.ml.param.shared import HasFitIntercept, HasWeightCol
 
 from maxcosine.distributed.jobs import Job
 from maxcosine.distributed.spark.cluster import PATIENCE
-from maxcosine.estimators import OnlineClassifier
+from maxcosine.estimators import OnePassClassifier, OnlineClassifier
+from maxcosine.estimators.base import StreamClassifier
+
+ONE_PASS = "onepass"
+"""The name of `OnePassClassifier` among the rules."""
+
+# Parameters that it does not have.
+OF_RULES = ("ruleParams", "average", "multiclass", "fitIntercept")
 
 
 def _param(name: str, doc: str, convert: Any) -> Any:
@@ -19,7 +26,7 @@ def _param(name: str, doc: str, convert: Any) -> Any:
 class MaxCosineParams(HasWeightCol, HasFitIntercept):
     """How to learn. Spark's base classes declare the names of the columns."""
 
-    rule = _param("rule", "a name in maxcosine.RULES", TypeConverters.toString)
+    rule = _param("rule", "a name in maxcosine.RULES, or 'onepass'", TypeConverters.toString)
     ruleParams = _param("ruleParams", "the rule's parameters, by name", TypeConverters.identity)
     average = _param("average", "predict with the mean of all hypotheses", TypeConverters.toBoolean)
     multiclass = _param("multiclass", "how to learn several classes: 'ovr', 'joint'", TypeConverters.toString)
@@ -55,6 +62,13 @@ class MaxCosineParams(HasWeightCol, HasFitIntercept):
     def _job(self) -> Job:
         """Return the job with these parameters; raises an error for values that are not allowed."""
         value = self.getOrDefault
+        estimator: StreamClassifier
+        if value("rule") == ONE_PASS:
+            for name in OF_RULES:
+                if self.isSet(name):
+                    raise ValueError(f"{name} does not apply to rule={ONE_PASS!r}; leave it out")
+            estimator = OnePassClassifier(dtype=value("dtype") or None)
+            return Job(estimator, value("how"), value("rounds"), value("fanIn"))
         estimator = OnlineClassifier(
             value("rule"),
             rule_params=value("ruleParams") or None,

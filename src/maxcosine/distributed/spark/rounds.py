@@ -81,7 +81,7 @@ def _run(context: SparkContext, job: Job, learn: Callable[[Broadcast], RDD], pat
     for _ in range(job.rounds):
         sent = context.broadcast(start)
         with fail_without_executors(context, patience):
-            merged = _merge_tree(job, learn(sent))
+            merged = _merge_tree(job, learn(sent), sent)
         start = job.finish_round(merged, start)
         sent.destroy()
     if start is None or not start.model:
@@ -89,26 +89,26 @@ def _run(context: SparkContext, job: Job, learn: Callable[[Broadcast], RDD], pat
     return start
 
 
-def _merge_tree(job: Job, results: RDD) -> PartialModel:
-    """Merge neighbouring models in tasks, and the last few on the driver."""
+def _merge_tree(job: Job, results: RDD, start: Broadcast) -> PartialModel:
+    """Merge neighbouring models in tasks, and the last few on the driver; `start` is what the round began with."""
     n = results.getNumPartitions()
     width = job.fan_in or n
 
     def merge_partition(grouped: Iterable[tuple[int, Result]]) -> Iterator[Result]:
-        return _merge_group(job, TaskContext.get().partitionId(), (result for _, result in grouped))
+        return _merge_group(job, TaskContext.get().partitionId(), (result for _, result in grouped), start)
 
     while n > min(width, MAX_ON_DRIVER):
         n = -(-n // width)
         grouped = results.map(lambda result: (result[0] // width, result))
         results = grouped.partitionBy(n, int).mapPartitions(merge_partition)
-    for _, model, error in _merge_group(job, 0, results.collect()):
+    for _, model, error in _merge_group(job, 0, results.collect(), start):
         if model is None:
             raise ValueError(error)
         return PartialModel.from_bytes(model)
     raise ValueError(NO_EXAMPLES)
 
 
-def _merge_group(job: Job, number: int, results: Iterable[Any]) -> Iterator[Result]:
+def _merge_group(job: Job, number: int, results: Iterable[Any], start: Broadcast) -> Iterator[Result]:
     """Merge results in the order of their shards; gives the first error instead, or nothing for nothing."""
     ordered = sorted(results, key=lambda result: result[0])
     errors = [error for _, model, error in ordered if model is None]
@@ -116,7 +116,7 @@ def _merge_group(job: Job, number: int, results: Iterable[Any]) -> Iterator[Resu
         yield number, None, errors[0]
     elif ordered:
         models = [PartialModel.from_bytes(bytes(model)) for _, model, _ in ordered]
-        yield _result(number, lambda: job.merge(models))
+        yield _result(number, lambda: job.merge(models, start.value))
 
 
 def _result(number: int, step: Callable[[], PartialModel]) -> Result:
