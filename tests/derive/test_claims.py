@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 from maxcosine import RULES, OnlineClassifier
-from maxcosine.derive import Abs, Max, curve, derive, ell, g, norm_w, param, sq_x, sqrt, v, x
+from maxcosine.derive import Abs, Max, Min, curve, derive, ell, g, norm_w, param, sq_x, sqrt, state, v, x
 from maxcosine.derive.proving import prove
 from tests.derive.test_derivation import LEMMA_1, MCP_BOUND, WITHOUT_PROJECTION, noisy_stream
 
@@ -128,6 +128,33 @@ def test_moves_on_a_line_alone_are_not_proved_harmless():
     odd = derive(step=1 / (ell * sq_x), when=g * (g - 1 / ell) ** 2 <= 0)
     assert lemma_1_sq(Fraction(2), Fraction(1, 2), Fraction(1, 2)) < 4
     assert not odd.claim("rises").verdict
+
+
+def steps_of_state(following, **more):
+    k = state("k", 1, low=1, high="3/2")
+    return derive(step=k / (ell * sq_x), when=g <= 0, next_state={k: following(k)}, **more)
+
+
+def test_state_that_leaves_its_interval_is_found_out():
+    leaky = steps_of_state(lambda k: 100 * k)
+    verdict = leaky.claim("state").verdict
+    assert verdict.status == "false"
+    assert 100 * verdict.counterexample["k"] > Fraction(3, 2)
+    assert leaky.mistake_bound().failed.name == "state"
+    assert leaky.rule.gain is None
+
+
+def test_state_that_stays_in_its_interval_is_proved_to():
+    kept = steps_of_state(lambda k: Min(k + 1, sp.Rational(3, 2)))
+    assert kept.claim("state").verdict
+    assert kept.mistake_bound().m == Fraction(3, 4)  # 2 k - k^2 at k = 3/2
+    assert not [one for one in curve(1).claims if one.name == "state"]
+
+
+def test_state_may_change_with_the_example():
+    shrinking = steps_of_state(lambda k: 1 + (k - 1) / (1 + ell**2 * sq_x))
+    assert shrinking.claim("state").verdict
+    assert not steps_of_state(lambda k: k - ell * g).claim("state").verdict
 
 
 def test_negative_step_is_found():

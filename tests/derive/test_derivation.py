@@ -225,6 +225,7 @@ def test_radicand_that_is_not_positive_is_refused():
         ({"bound": LEMMA_1, "when": x < ell}, "depends on the step x"),
         ({"bound": ell}, "does not depend on the step x"),
         ({"step": x}, "depends on the step x"),
+        ({"bound": LEMMA_1, "next_state": {state("k", 1): ell * sq_x * x}}, "without x"),
         ({"bound": LEMMA_1, "name": "my rule"}, "not a Python name"),
     ],
 )

@@ -76,7 +76,7 @@ class MistakeBound:
 
 def mistake_bound(claims: Sequence[Claim]) -> MistakeBound:
     """Return the mistake bound that the claims prove together."""
-    needed = [one for one in claims if one.name in ("forward", "moves", "sound", "rises", "gain")]
+    needed = [one for one in claims if one.name in ("forward", "moves", "state", "sound", "rises", "gain")]
     failed = [one for one in needed if not one.verdict]
     return MistakeBound(None, failed[0]) if failed else MistakeBound(needed[-1].m)
 
@@ -85,9 +85,11 @@ def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
     """Find out what is true of a rule."""
     prover = _prover(derivation)
     m, gain = prover.gain
+    state = [Claim("state", "the state stays in its interval", prover.state())] if derivation.next_state else []
     return (
         Claim("forward", "the step is never negative", prover.forward()),
         Claim("moves", "every mistake moves", prover.moves()),
+        *state,
         Claim("sound", "the bound never exceeds that of Lemma 1", prover.sound()),
         Claim("rises", "ell never falls", prover.rises()),
         Claim("gain", f"a mistake raises ell^2 by {'some m > 0' if m is None else f'at least {m}'} / sq_x", gain, m),
@@ -117,7 +119,8 @@ class _ClosedForm:
         Cases that maximise a bound are a partition: the maximiser of Lemma 3, which may be infinite, is continuous
         wherever it is positive, and so is what a step does to the bound. A curve may jump from case to case.
         """
-        used = (case.step, *case.conditions, self.derivation.next_sq(case))
+        after = [*self.derivation.next_state, *self.derivation.next_state.values()]
+        used = (case.step, *case.conditions, self.derivation.next_sq(case), *after)
         if self.derivation.bound is None:
             return {"region": region((*self.derivation.when, *case.conditions, *more), *used)}
         conditions = tuple(reduced(one) for one in case.conditions)
@@ -157,6 +160,16 @@ class _ClosedForm:
             assert phi is not None  # else the step would be found numerically
             # By Lemma 3, the bound rises at x = 0 where e > 0.
             yield prove_positive(reduced(phi.e), region((*mistakes, *conditions), phi.e))
+
+    def state(self) -> Verdict:
+        """A step takes each number that the rule remembers to one of its interval: all else is proven for that."""
+        changes = self.derivation.next_state
+        return all_of(
+            prove(reduced((limit.gts - limit.lts).xreplace(changes)), **self._region(case))
+            for case in self.moving
+            for symbol in changes
+            for limit in symbol.interval
+        )
 
     def sound(self) -> Verdict:
         """The bound that the rule accounts for is at most that of Lemma 1, at the step that is taken."""

@@ -310,5 +310,5 @@ def _check(name: str, bound: Any, step: Any, next_bound: Any, next_state: Mappin
             if (what == "bound") != sp.sympify(value).has(x):
                 raise ValueError(f"{what} {value} {'does not depend' if what == 'bound' else 'depends'} on the step x")
     for symbol, value in next_state.items():
-        if not isinstance(symbol, StateSymbol) or unit(value) not in (None, 0):
-            raise UnitError(f"next_state: {symbol} must be made by state(), and {value} must be a number")
+        if not isinstance(symbol, StateSymbol) or unit(value) not in (None, 0) or value.has(x):
+            raise UnitError(f"next_state: {symbol} must be made by state(), and {value} must be a number without x")
