@@ -157,6 +157,28 @@ def test_state_may_change_with_the_example():
     assert not steps_of_state(lambda k: k - ell * g).claim("state").verdict
 
 
+def test_division_by_zero_on_the_border_is_found():
+    point = point_of(derive(step=1 / (ell * sq_x - g), when=[g <= ell * sq_x, g <= 1 / (2 * ell)]), "forward")
+    assert point["u"] == point["c"]
+    below = derive(step=1 / (ell * sq_x - g), when=[g < ell * sq_x, g <= 1 / (2 * ell)])
+    assert below.mistake_bound().m == 1
+
+
+def test_division_by_zero_inside_a_curve_is_found():
+    point = point_of(curve((v**2 + 3 * v + 2) / ((v + 1) * (v + 2))), "forward")  # 1, but for two points
+    assert point["u"] * point["c"] in (-1, -2)
+
+
+def test_division_by_zero_in_a_condition_is_found():
+    point = point_of(derive(step=1 / (ell * sq_x), when=1 / (ell * sq_x - g) > 0), "forward")
+    assert point["u"] == point["c"]
+
+
+def test_root_of_a_negative_number_is_found():
+    point = point_of(curve(1 + sqrt(1 + v) / 10), "forward")
+    assert point["u"] * point["c"] < -1
+
+
 def test_negative_step_is_found():
     backwards = derive(step=g / sq_x, when=g <= 0)
     assert point_of(backwards, "forward")["c"] < 0

@@ -98,6 +98,16 @@ def test_naromma_has_the_three_types_of_lemma_6(derived):
     assert (after - ell**2 - (1 - ell * g) ** 2 / (sq_x - g**2)).simplify() == 0
 
 
+def test_infinite_step_on_the_border_is_kept(derived):
+    narrow = derive(LEMMA_1, when=g <= ell * sq_x)  # where g = ell sq_x, the step is infinite
+    assert narrow.mistake_bound().m == 1
+    X, y = [[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]], [1, 1, -1]
+    ours, theirs = (OnlineClassifier(one, fit_intercept=False).fit(X, y) for one in (narrow.rule, "naromma"))
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    below = derive(LEMMA_1, when=[g < ell * sq_x, g < 1 / ell])
+    assert [case.conditions for case in below.cases] == [()]
+
+
 def test_bound_with_max_has_one_case_for_each_branch():
     soft = derive((ell + x) / sqrt(1 + sq_x * x**2 / (1 - ell * Max(0, g))), when=g < 1 / ell)
     assert [case.conditions for case in soft.cases] == [(g <= 0,), (g >= 0,)]

@@ -17,7 +17,7 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from maxcosine.derive.lemma3 import NUMERIC
-from maxcosine.derive.proving import Verdict, best_constant, feasible, prove
+from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_defined
 from maxcosine.derive.symbols import c, quantities, reduced, u, v
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class Piece:
         return prove(claim, self.region)
 
     def prove_forward(self) -> Verdict:
-        """Decide whether the step is never negative; a counterexample is in u and c."""
-        verdict = self.prove(self.k)
+        """Decide whether the step is never negative, and always defined; a counterexample is in u and c."""
+        verdict = all_of([self.prove(self.k), prove_defined(self.k, self.region)])
         if verdict.status != "false":
             return verdict
         point = dict(verdict.counterexample)
@@ -113,8 +113,10 @@ def pieces_of(derivation: Derivation) -> tuple[Piece, ...] | None:
 
 def _in_v(expression: sp.Expr) -> sp.Expr | None:
     """Return an expression in u and c as one in v = u c; None if it is not one."""
-    found = sp.simplify(expression.subs(c, v / u))
-    return None if found.free_symbols & {u} else found
+    found = expression.subs(c, v / u)
+    if found.has(u):
+        found = sp.simplify(found)
+    return None if found.has(u) else found
 
 
 def _condition_in_v(condition: Relational) -> Relational | None:

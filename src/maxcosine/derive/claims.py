@@ -19,7 +19,7 @@ from sympy.core.relational import Relational
 from maxcosine.derive.band import Piece, pieces_of
 from maxcosine.derive.lemma3 import NUMERIC, Case, branches, recognise, region
 from maxcosine.derive.numeric_points import steps_at_points
-from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_positive
+from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_defined, prove_positive
 from maxcosine.derive.symbols import c, g, norm_w, reduced, u
 
 if TYPE_CHECKING:
@@ -132,9 +132,17 @@ class _ClosedForm:
         return feasible([one for conditions in where.values() for one in conditions]) is False
 
     def forward(self) -> Verdict:
-        """The step is never negative: Lemma 1 needs it."""
+        """The step is never negative, and always defined: Lemma 1 needs it."""
         finite = [case for case in self.moving if case.step != sp.oo]
-        return all_of(prove(reduced(case.step), **self._region(case)) for case in finite)
+        signs = [prove(reduced(case.step), **self._region(case)) for case in finite]
+        defined = [prove_defined(reduced(case.step), region(self._where(case), case.step)) for case in finite]
+        return all_of([*signs, *self._conditions_are_defined(), *defined])
+
+    def _where(self, case: Case) -> tuple[Relational, ...]:
+        return (*self.derivation.when, *case.conditions)
+
+    def _conditions_are_defined(self) -> Iterable[Verdict]:
+        return [prove_defined(reduced(one), region((), one)) for one in self.derivation.when]
 
     def moves(self) -> Verdict:
         """Every mistake moves, also where a condition or the step is just 0."""
@@ -246,7 +254,7 @@ class _Curve(_ClosedForm):
         self.pieces = pieces
 
     def forward(self) -> Verdict:
-        return all_of(piece.prove_forward() for piece in self.pieces)
+        return all_of([*(piece.prove_forward() for piece in self.pieces), *self._conditions_are_defined()])
 
     def _steps_are_positive(self) -> Iterable[Verdict]:
         m, verdict = self.gain

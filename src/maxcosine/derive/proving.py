@@ -8,7 +8,7 @@ many points. Proofs are about real arithmetic, at every point of the region at w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -17,8 +17,17 @@ import sympy as sp
 from maxcosine.derive import intervals
 from maxcosine.derive.cells import MAX_SECONDS, Budget, OutOfBudgetError
 from maxcosine.derive.deciding import NotRationalError, Point, Proof, decide, interior_point
-from maxcosine.derive.real_roots import simplest_between
-from maxcosine.derive.regions import Conjunction, Range, check_symbols, ranges, split_expression, split_region
+from maxcosine.derive.real_roots import simplest_between, to_fraction
+from maxcosine.derive.regions import (
+    Conjunction,
+    Range,
+    as_fraction,
+    check_symbols,
+    ranges,
+    sign_from_ranges,
+    split_expression,
+    split_region,
+)
 from maxcosine.derive.regularity import is_regular
 from maxcosine.derive.sampling import find_interior_point, find_violation
 
@@ -29,6 +38,7 @@ __all__ = [
     "feasible",
     "is_regular",
     "prove",
+    "prove_defined",
     "prove_positive",
 ]
 
@@ -172,6 +182,30 @@ def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MA
     return _test(claim, region, strict=True)
 
 
+def prove_defined(expression: sp.Expr, region: Sequence[Any]) -> Verdict:
+    """Decide whether an expression divides by zero, or takes a root of a negative number, nowhere in the region.
+
+    Parameters
+    ----------
+    expression : Expr
+        As in :func:`prove`.
+    region : sequence of relational
+        As in :func:`prove`.
+
+    Returns
+    -------
+    Verdict
+        A counterexample is a point at which the expression has no value.
+    """
+    verdicts = []
+    for base, exponent in sorted((power.args for power in expression.atoms(sp.Pow)), key=str):
+        if exponent.is_negative:
+            verdicts.append(_prove_nonzero(base, region))
+        if not exponent.is_Integer:
+            verdicts.append(prove(base, region))
+    return all_of(verdicts)
+
+
 def feasible(region: Sequence[Any]) -> bool | None:
     """Whether the conditions hold on an open set.
 
@@ -250,6 +284,45 @@ def _exactly(
 def _test(claim: sp.Expr, region: Sequence[Any], strict: bool) -> Verdict:
     point, points = find_violation(claim, region, strict)
     return Verdict("tested", points=points) if point is None else _false(point)
+
+
+def _prove_nonzero(expression: sp.Expr, region: Sequence[Any]) -> Verdict:
+    """Decide whether an expression vanishes nowhere in the region."""
+    exactly = _exactly(expression**2, region, MAX_SECONDS, strict=True)
+    if exactly is not None:
+        return exactly
+    for symbol in sorted(expression.free_symbols, key=str):
+        zero = _zero(expression, symbol, region)
+        if zero is None:
+            continue
+        verdict = prove(sp.Integer(-1), _at(region, symbol, zero))
+        if verdict.status == "false":
+            point = {one: sp.Rational(verdict.counterexample[one.name]) for one in zero.free_symbols}
+            at = to_fraction(zero.subs(point))
+            return replace(verdict, counterexample={**verdict.counterexample, symbol.name: at})
+        if verdict:
+            return verdict
+    apart = sp.Rational(RESOLUTION.numerator, RESOLUTION.denominator)
+    proofs = (verdict for sign in (1, -1) if (verdict := prove(sign * expression - apart, region)))
+    return next(proofs, None) or _test(expression**2, region, strict=True)
+
+
+def _zero(expression: sp.Expr, symbol: sp.Symbol, region: Sequence[Any]) -> sp.Expr | None:
+    """The only value of a symbol at which an expression vanishes; None if there are others, or if it is not known."""
+    fraction = as_fraction(expression)
+    if fraction is None or fraction[0].degree(symbol) != 1:
+        return None
+    slope, rest = sp.Poly(fraction[0].as_expr(), symbol).all_coeffs()
+    signs = [sign_from_ranges(sp.Poly(slope, *fraction[0].gens), ranges(part)) for part in split_region(region)]
+    return -rest / slope if all(sign is not None and sign[1] for sign in signs) else None
+
+
+def _at(region: Sequence[Any], symbol: sp.Symbol, value: sp.Expr) -> list[Any]:
+    """The region with a value in place of a symbol; where a condition is defined nowhere, it does not hold."""
+    try:
+        return [one.subs(symbol, value) for one in region]
+    except TypeError:  # SymPy does not compare zoo
+        return [sp.false]
 
 
 def _is_zero(claim: sp.Expr) -> bool:
