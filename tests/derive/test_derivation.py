@@ -16,6 +16,7 @@ from maxcosine.derive import (
     Abs,
     BadBound,
     Max,
+    Min,
     UnitError,
     curve,
     derive,
@@ -112,6 +113,26 @@ def test_bound_with_max_has_one_case_for_each_branch():
     soft = derive((ell + x) / sqrt(1 + sq_x * x**2 / (1 - ell * Max(0, g))), when=g < 1 / ell)
     assert [case.conditions for case in soft.cases] == [(g <= 0,), (g >= 0,)]
     assert soft.mistake_bound().m == 1
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        (ell + x) / sqrt(1 + sq_x * x**2 + 2 * Max(0, g * x)),
+        Min(WITHOUT_PROJECTION, LEMMA_1),
+        (ell + Abs(x)) / sqrt(1 + sq_x * x**2),
+        Min(2 * ell, ell + x) / sqrt(1 + sq_x * x**2),
+    ],
+    ids=str,
+)
+def test_bound_whose_branches_depend_on_the_step_is_maximised_numerically(bound):
+    assert [str(case.step) for case in derive(bound, when=g <= 0).cases] == ["argmax"]
+
+
+def test_rule_whose_bound_has_branches_in_the_step_takes_the_best_step():
+    capped = derive(Min(2 * ell, ell + x) / sqrt(1 + sq_x * x**2), when=g <= 0)
+    # With u = 1/2, u + z reaches its cap at z = 1/2; (u + z) / sqrt(1 + z^2) rises up to z = 2.
+    assert capped.rule(-1.0, 4.0, 1.0, 1.0, (), ())[:2] == (1.0, pytest.approx(2 * 0.5))
 
 
 def test_certificate_carries_the_mistake_bound_of_the_derived_rule():

@@ -97,7 +97,7 @@ def maximise_bound(bound: sp.Expr, when: Sequence[Relational]) -> tuple[Case, ..
     cases = []
     for branch_conditions, branch in branches(bound):
         phi = recognise(branch)
-        if phi is None:
+        if phi is None or any(one.has(x) for one in branch_conditions):
             return None
         if feasible(region((*branch_conditions, *when))) is False:
             continue  # a border of other branches
