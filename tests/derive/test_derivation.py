@@ -9,6 +9,7 @@ import sys
 import cloudpickle
 import numpy as np
 import pytest
+import sympy as sp
 from sklearn.base import clone
 
 from maxcosine import RULES, OnlineClassifier
@@ -263,6 +264,27 @@ def test_radicand_that_is_not_positive_is_refused():
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         derive(**arguments)
+
+
+@pytest.mark.parametrize("name", ["bound", "step", "next_bound", "when"])
+def test_text_is_refused_and_never_executed(name, tmp_path):
+    file = tmp_path / "written"
+    code = f"__import__('pathlib').Path({str(file)!r}).touch()"
+    for value in (code, [code]) if name == "when" else (code,):
+        with pytest.raises(TypeError, match=rf"{name} is the text .* read it with parse_expression"):
+            derive(**({"bound": LEMMA_1} if name in ("when", "next_bound") else {}), **{name: value})
+    for arguments in ((code,), (1, code), (1, 1, code)):
+        with pytest.raises(TypeError, match="is the text"):
+            curve(*arguments)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("number", [1j, sp.I, sp.zoo, sp.nan])
+def test_numbers_that_are_not_real_are_refused(number):
+    with pytest.raises(ValueError, match="is not real"):
+        derive(number * LEMMA_1)
+    with pytest.raises(ValueError, match="is not real"):
+        curve(1, number)
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("ell", 0, 1), ("not a name", 0, 1), ("a", 1, 2)])

@@ -21,6 +21,7 @@ from maxcosine.derive.symbols import (
     UnitError,
     ell,
     exact,
+    expression,
     g,
     norm_w,
     quantities,
@@ -228,15 +229,16 @@ def derive(
     paper = account == "paper"
     if paper and (bound is None or next_bound is not None):
         raise ValueError("account='paper' is the maximum of the bound: it needs a bound, and no step= or next_bound=")
+    bound, step, next_bound = (
+        None if value is None else expression(value, what)
+        for what, value in (("bound", bound), ("step", step), ("next_bound", next_bound))
+    )
     conditions = _conditions(when)
-    after = {symbol: exact(value) for symbol, value in (next_state or {}).items()}
+    after = {symbol: expression(value, "next_state") for symbol, value in (next_state or {}).items()}
     _check(name, bound, step, next_bound, after)
-    if next_bound is not None:
-        next_bound = exact(next_bound)
     shared: dict[str, Any] = {"name": name, "when": conditions, "next_bound": next_bound, "next_state": after}
     if bound is None:
-        return Derivation(cases=(Case((), exact(step)),), **shared)
-    bound = exact(bound)
+        return Derivation(cases=(Case((), step),), **shared)
     found = maximise_bound(bound, conditions)
     if found is None and paper:
         raise BadBound("the maximum of this bound has no closed form; use account='exact'")
@@ -270,8 +272,8 @@ def curve(on_mistakes: Any, on_margins: Any = None, theta: Any = 0, *, name: str
     >>> print(curve(1 / (1 + Abs(v)), theta=0.7).mistake_bound())
     mistakes <= (R / gamma)^2
     """
-    on_mistakes, theta = exact(on_mistakes), exact(theta)
-    sides = {g <= 0: on_mistakes, g > 0: on_mistakes if on_margins is None else exact(on_margins)}
+    theta, k = expression(theta, "theta"), expression(on_mistakes, "the curve")
+    sides = {g <= 0: k, g > 0: k if on_margins is None else expression(on_margins, "the curve")}
     for k in sides.values():
         if k.free_symbols & {x, ell, g, sq_x, norm_w}:
             raise UnitError(f"the curve {k} must be a function of v alone, and of symbols made by param()")
@@ -286,8 +288,9 @@ def curve(on_mistakes: Any, on_margins: Any = None, theta: Any = 0, *, name: str
 
 
 def _conditions(when: Any) -> tuple[Relational, ...]:
-    given = when if isinstance(when, Sequence) else [when]
-    parts = [part for one in given for part in sp.And.make_args(sp.sympify(one))]
+    given = when if isinstance(when, Sequence) and not isinstance(when, str) else [when]
+    given = [sp.sympify(one, strict=True) if isinstance(one, bool) else expression(one, "when") for one in given]
+    parts = [part for one in given for part in sp.And.make_args(one)]
     for part in parts:
         if part is sp.false:
             raise ValueError("when is never true: the rule would never move")
@@ -297,7 +300,7 @@ def _conditions(when: Any) -> tuple[Relational, ...]:
             raise ValueError(f"when: {part} depends on the step x, which is not known yet")
         if part is not sp.true:
             unit(part)
-    return tuple(exact(part) for part in parts if part is not sp.true)
+    return tuple(part for part in parts if part is not sp.true)
 
 
 def _check(name: str, bound: Any, step: Any, next_bound: Any, next_state: Mapping[Any, Any]) -> None:
@@ -306,8 +309,8 @@ def _check(name: str, bound: Any, step: Any, next_bound: Any, next_state: Mappin
         raise ValueError(f"name={name!r} is not a Python name that a rule can have; choose another")
     for what, value in ("bound", bound), ("step", step), ("next_bound", next_bound):
         if value is not None:
-            require_unit(sp.sympify(value), what)
-            if (what == "bound") != sp.sympify(value).has(x):
+            require_unit(value, what)
+            if (what == "bound") != value.has(x):
                 raise ValueError(f"{what} {value} {'does not depend' if what == 'bound' else 'depends'} on the step x")
     for symbol, value in next_state.items():
         if not isinstance(symbol, StateSymbol) or unit(value) not in (None, 0) or value.has(x):

@@ -141,8 +141,8 @@ def prove(
     >>> print(prove(1 - 2 * u * c, [u > 0, c >= 0, c < 1]))
     false at c = 1/2, u = 2
     """
-    claim, everything = sp.sympify(claim), (*region, *partition)
-    check_symbols([claim, *map(sp.sympify, everything)])
+    claim, everything = sp.sympify(claim, strict=True), (*region, *partition)
+    check_symbols([claim, *(sp.sympify(one, strict=True) for one in everything)])
     verdict = _exactly(claim, region, seconds, strict=False, partition=partition)
     if verdict is not None:
         return verdict
@@ -171,8 +171,8 @@ def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MA
     Verdict
         Proved by signs, or exactly if one variable decides. Cells alone cannot exclude a zero on their borders.
     """
-    claim = sp.sympify(claim)
-    check_symbols([claim, *map(sp.sympify, region)])
+    claim = sp.sympify(claim, strict=True)
+    check_symbols([claim, *(sp.sympify(one, strict=True) for one in region)])
     verdict = _exactly(claim, region, seconds, strict=True)
     if verdict is not None:
         return verdict
@@ -219,7 +219,7 @@ def feasible(region: Sequence[Any]) -> bool | None:
     bool or None
         None if it cannot be decided.
     """
-    check_symbols(map(sp.sympify, region))
+    check_symbols(sp.sympify(one, strict=True) for one in region)
     budget = Budget()
     answers: list[bool | None] = []
     for part in split_region(region):

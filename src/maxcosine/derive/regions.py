@@ -94,7 +94,7 @@ def split_region(region: Iterable[Any]) -> list[Conjunction]:
 
 def _alternatives(condition: Any) -> list[Conjunction]:
     """One condition as a union of conjunctions."""
-    condition = sp.sympify(condition)
+    condition = sp.sympify(condition, strict=True)
     if condition in (sp.true, sp.false):
         return [()] if condition == sp.true else []
     if isinstance(condition, sp.And):

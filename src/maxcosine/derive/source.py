@@ -155,4 +155,4 @@ def _factor(expression: sp.Expr) -> str:
 
 
 def _code(expression: Any) -> str:
-    return str(sp.pycode(sp.sympify(expression), fully_qualified_modules=False))
+    return str(sp.pycode(sp.sympify(expression, strict=True), fully_qualified_modules=False))

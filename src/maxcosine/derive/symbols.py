@@ -138,6 +138,17 @@ def exact(value: Any) -> sp.Expr:
     return infinite[value] if value in infinite else sp.Rational(str(value))
 
 
+def expression(value: Any, what: str) -> sp.Expr:
+    """Return what a user wrote, with rational numbers. Text is refused: SymPy would execute it."""
+    if isinstance(value, str):
+        raise TypeError(
+            f"{what} is the text {value[:40]!r}; write it with the symbols, or read it with parse_expression"
+        )
+    if isinstance(value, complex) or (isinstance(value, sp.Basic) and value.has(sp.I, sp.zoo, sp.nan)):
+        raise ValueError(f"{what} {value} is not real; use real numbers only, and do not divide by 0")
+    return exact(value)
+
+
 def quantities(expressions: Iterable[sp.Basic], kind: type[Quantity] = Quantity) -> list[Any]:
     """Return the user's symbols in these expressions, in the order of their names."""
     free = {symbol for one in expressions for symbol in one.free_symbols if isinstance(symbol, kind)}
