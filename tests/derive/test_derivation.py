@@ -34,6 +34,7 @@ from maxcosine.derive import (
 
 LEMMA_1 = (ell + x) / sqrt(1 + sq_x * x**2 + 2 * g * x)
 WITHOUT_PROJECTION = (ell + x) / sqrt(1 + sq_x * x**2)
+NUMERIC_BOUND = (ell + x) / (1 + sq_x**2 * x**4) ** sp.Rational(1, 4)
 MCP_BOUND = sqrt(ell**2 + (1 - 2 * ell * Max(0, g)) / sq_x)
 
 
@@ -287,9 +288,42 @@ def test_numbers_that_are_not_real_are_refused(number):
         curve(1, number)
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("ell", 0, 1), ("not a name", 0, 1), ("a", 1, 2)])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"account": "paper"}, "account='exact'"),
+        ({"next_bound": sqrt(ell**2 + 1 / (8 * sq_x))}, "leave it out"),
+    ],
+)
+def test_accounts_that_need_the_step_in_closed_form_are_refused_without_it(arguments, message):
+    with pytest.raises(BadBound, match=message):
+        derive(NUMERIC_BOUND, when=g <= 0, **arguments)
+
+
+def test_length_of_w_is_refused_in_a_bound_that_is_maximised_numerically():
+    with pytest.raises(BadBound, match="without norm_w"):
+        derive(NUMERIC_BOUND * (1 + norm_w**2 * ell * x / (1 + norm_w**2 * ell * x)))
+
+
+def test_parameter_of_a_numeric_bound_may_have_no_lower_limit():
+    b = param("b", 1, low=-float("inf"))
+    found = derive((ell + x) / (1 + (1 + b**2) * sq_x**2 * x**4) ** sp.Rational(1, 4), when=g <= 0)
+    assert found.claim("moves").verdict.status == "tested"
+
+
+def test_next_bound_that_is_not_real_is_refused():
+    with pytest.raises(BadBound, match="not defined at c = "):
+        derive(WITHOUT_PROJECTION, next_bound=sqrt(ell**2 + (1 - 4 * ell * g) / sq_x))
+
+
+def test_conditions_that_exclude_each_other_are_refused():
+    with pytest.raises(ValueError, match="never true"):
+        derive(WITHOUT_PROJECTION, when=[g <= 0, g >= 1 / ell])
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("ell", 0, 1), ("not a name", 0, 1), ("a", 1, 2), ("a", 0.5, 0.5)])
 def test_wrong_parameters_are_refused(name, low, high):
-    with pytest.raises(ValueError, match=r"cannot name a parameter|is not between"):
+    with pytest.raises(ValueError, match=r"cannot name a parameter|is not between|write the number itself"):
         param(name, 0.5, low=low, high=high)
 
 

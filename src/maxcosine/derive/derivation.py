@@ -13,7 +13,8 @@ from sympy.core.relational import Relational
 
 from maxcosine.derive import source, text
 from maxcosine.derive.claims import Claim, MistakeBound, claims_of, mistake_bound
-from maxcosine.derive.lemma3 import NUMERIC, BadBound, Case, maximise_bound, tidy
+from maxcosine.derive.lemma3 import NUMERIC, BadBound, Case, maximise_bound, region, tidy
+from maxcosine.derive.proving import prove_defined
 from maxcosine.derive.symbols import (
     IN_CODE,
     Parameter,
@@ -25,6 +26,7 @@ from maxcosine.derive.symbols import (
     g,
     norm_w,
     quantities,
+    reduced,
     require_unit,
     sq_x,
     unit,
@@ -33,6 +35,8 @@ from maxcosine.derive.symbols import (
 )
 from maxcosine.rules.derived import rule_of
 from maxcosine.rules.rule import Rule
+
+NEVER_TRUE = "when is never true: the rule would never move"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,13 +240,18 @@ def derive(
     conditions = _conditions(when)
     after = {symbol: expression(value, "next_state") for symbol, value in (next_state or {}).items()}
     _check(name, bound, step, next_bound, after)
+    if next_bound is not None:
+        _check_next_bound(next_bound, conditions)
     shared: dict[str, Any] = {"name": name, "when": conditions, "next_bound": next_bound, "next_state": after}
     if bound is None:
         return Derivation(cases=(Case((), step),), **shared)
     found = maximise_bound(bound, conditions)
-    if found is None and paper:
-        raise BadBound("the maximum of this bound has no closed form; use account='exact'")
-    return Derivation(cases=found or (Case((), NUMERIC),), bound=bound, paper=paper, **shared)
+    if found is None:
+        _check_numeric(bound, paper, next_bound)
+        found = (Case((), NUMERIC),)
+    if not found:
+        raise ValueError(NEVER_TRUE)
+    return Derivation(cases=found, bound=bound, paper=paper, **shared)
 
 
 def curve(on_mistakes: Any, on_margins: Any = None, theta: Any = 0, *, name: str = "curve") -> Derivation:
@@ -293,7 +302,7 @@ def _conditions(when: Any) -> tuple[Relational, ...]:
     parts = [part for one in given for part in sp.And.make_args(one)]
     for part in parts:
         if part is sp.false:
-            raise ValueError("when is never true: the rule would never move")
+            raise ValueError(NEVER_TRUE)
         if part is not sp.true and not isinstance(part, sp.Lt | sp.Le | sp.Gt | sp.Ge):
             raise ValueError(f"when: {part} is not an inequality; use <, <=, > and >=, several of them in a list")
         if part.has(x):
@@ -301,6 +310,26 @@ def _conditions(when: Any) -> tuple[Relational, ...]:
         if part is not sp.true:
             unit(part)
     return tuple(part for part in parts if part is not sp.true)
+
+
+def _check_numeric(bound: sp.Expr, paper: bool, next_bound: sp.Expr | None) -> None:
+    """Refuse what a rule that maximises its bound numerically cannot do."""
+    if paper:
+        raise BadBound("the maximum of this bound has no closed form; use account='exact'")
+    if next_bound is not None:
+        raise BadBound("the step that maximises this bound has no closed form to prove next_bound= of; leave it out")
+    if bound.has(norm_w):
+        raise BadBound("this bound is maximised numerically, from ell, g and sq_x alone; write it without norm_w")
+
+
+def _check_next_bound(next_bound: sp.Expr, conditions: Sequence[Relational]) -> None:
+    """Refuse a next bound that is the root of a negative number for some example."""
+    verdict = prove_defined(reduced(next_bound), region(conditions, next_bound))
+    if verdict.status == "false":
+        where = str(verdict).removeprefix("false ")
+        raise BadBound(
+            f"next_bound {next_bound} is not defined {where}, in units of norm(x); narrow `when`, or repair it"
+        )
 
 
 def _check(name: str, bound: Any, step: Any, next_bound: Any, next_state: Mapping[Any, Any]) -> None:

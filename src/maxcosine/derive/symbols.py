@@ -55,6 +55,8 @@ class Quantity(sp.Symbol):  # type: ignore[misc]
         self.start, self.low, self.high = exact(start), exact(low), exact(high)
         if not self.low <= self.start <= self.high:
             raise ValueError(f"{name} = {self.start} is not between {self.low} and {self.high}")
+        if self.low == self.high:
+            raise ValueError(f"{name} is always {self.low}; write the number itself")
         return self  # type: ignore[no-any-return]
 
     def _hashable_content(self) -> tuple[Any, ...]:
