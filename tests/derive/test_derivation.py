@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -199,19 +200,19 @@ def test_infinite_maximiser_restarts(derived):
 def test_derived_rule_is_cloned_and_pickled(derived, pickler):
     learner = clone(OnlineClassifier(derived["mcp_exact"].rule))
     X, y = noisy_stream(1, n=200)
-    copy = pickler.loads(pickler.dumps(learner.fit(X[:100], y[:100])))
-    for one in (copy, learner):
+    other = pickler.loads(pickler.dumps(learner.fit(X[:100], y[:100])))
+    for one in (other, learner):
         one.partial_fit(X[100:], y[100:])
-    np.testing.assert_array_equal(copy.coef_, learner.coef_)
-    assert copy.certificate_ == learner.certificate_
+    np.testing.assert_array_equal(other.coef_, learner.coef_)
+    assert other.certificate_ == learner.certificate_
 
 
 def test_pickled_rule_keeps_changed_parameters():
     a = param("a", 1, low=0, high=2)
     changed = curve(1 / (1 + a * Abs(v)), theta=0.5, name="damped").rule.with_params({"a": 2})
-    copy = pickle.loads(pickle.dumps(changed))
-    assert copy.make_params() == (2.0,)
-    assert copy.gain == changed.gain == 1.0
+    other = pickle.loads(pickle.dumps(changed))
+    assert other.make_params() == (2.0,)
+    assert other.gain == changed.gain == 1.0
 
 
 def test_derived_rules_learn_side_by_side(derived, tmp_path):
@@ -319,6 +320,56 @@ def test_next_bound_that_is_not_real_is_refused():
 def test_conditions_that_exclude_each_other_are_refused():
     with pytest.raises(ValueError, match="never true"):
         derive(WITHOUT_PROJECTION, when=[g <= 0, g >= 1 / ell])
+
+
+@pytest.mark.parametrize("name", ["_a", "a_", "bound", "cosine", "lambda"])
+def test_names_that_the_code_of_a_rule_uses_are_refused_for_symbols(name):
+    for make in (param, state):
+        with pytest.raises(ValueError, match="cannot name a parameter"):
+            make(name, 1)
+
+
+def test_two_symbols_of_one_name_are_refused():
+    one, other, memory = param("a", 1, 0, 2), param("a", "1/2", 0, 1), state("a", 1, 0, 2)
+    for make in (
+        lambda: curve(one * other),
+        lambda: curve(one, theta=other),
+        lambda: derive(LEMMA_1, when=g <= one / other / ell),
+        lambda: derive(step=one * memory / (ell * sq_x)),
+    ):
+        with pytest.raises(ValueError, match="two different symbols are called a"):
+            make()
+
+
+@pytest.mark.parametrize("name", ["math", "_square", "best_step_near", "a b", "class"])
+def test_names_that_a_rule_cannot_have_are_refused(name):
+    with pytest.raises(ValueError, match="choose another"):
+        derive(NUMERIC_BOUND, when=g <= 0, name=name)
+    with pytest.raises(ValueError, match="choose another"):
+        curve(param("a", 1, 0, 2)).at(a=1, name=name)
+
+
+def test_conditions_that_a_number_decides_are_left_out():
+    th = param("th", "1/2", 0, 1)
+    fixed = derive(step=th / (ell * sq_x), when=[g <= 0, th > 0])
+    assert fixed.at(th=1).when == (g <= 0,)
+    assert fixed.at(th=1).mistake_bound().m == 1
+    with pytest.raises(ValueError, match="never true"):
+        fixed.at(th=0)
+
+
+def test_number_that_a_step_divides_by_must_not_be_zero():
+    with pytest.raises(ValueError, match="do not divide by 0"):
+        curve(1 / param("a", 1, 0, 2)).at(a=0)
+
+
+def test_derivation_with_symbols_is_copied_and_pickled():
+    a = param("a", 1, low="1/2", high="3/2")
+    for one in (curve(a, theta=0), derive(NUMERIC_BOUND, when=g <= a / ell)):
+        for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert other.parameters == [a]
+            assert other.cases == one.cases
+    assert copy.deepcopy(curve(a, theta=0)).mistake_bound().m == curve(a, theta=0).mistake_bound().m
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("ell", 0, 1), ("not a name", 0, 1), ("a", 1, 2), ("a", 0.5, 0.5)])

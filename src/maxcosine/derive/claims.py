@@ -100,7 +100,7 @@ def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
 
 
 def _prover(derivation: Derivation) -> _ClosedForm:
-    if any(case.step is NUMERIC for case in derivation.cases):
+    if any(case.step == NUMERIC for case in derivation.cases):
         return _Numeric(derivation)
     pieces = pieces_of(derivation)
     return _ClosedForm(derivation) if pieces is None else _Curve(derivation, pieces)

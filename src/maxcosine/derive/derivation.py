@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -24,6 +24,7 @@ from maxcosine.derive.symbols import (
     exact,
     expression,
     g,
+    is_name,
     norm_w,
     quantities,
     reduced,
@@ -77,6 +78,10 @@ class Derivation:
     next_bound: sp.Expr | None = None
     paper: bool = False
     next_state: Mapping[StateSymbol, sp.Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not is_name(self.name) or self.name in IN_CODE or self.name.startswith("best_step_"):
+            raise ValueError(f"name={self.name!r} is not a Python name that a rule can have; choose another")
 
     def __repr__(self) -> str:
         return f"<derivation of {self.name!r}>"
@@ -166,14 +171,21 @@ class Derivation:
         def put(one: Any) -> Any:
             return None if one is None else one.subs(numbers)
 
-        when = tuple(put(one) for one in self.when)
-        shared: dict[str, Any] = {"when": when, "next_state": {key: put(one) for key, one in self.next_state.items()}}
+        shared: dict[str, Any] = {"next_state": {key: put(one) for key, one in self.next_state.items()}}
         shared["name"] = name or self.name
+        when = tuple(put(one) for one in self.when)
         if self.bound is not None:
             account = "paper" if self.paper else "exact"
-            return derive(put(self.bound), account=account, next_bound=put(self.next_bound), **shared)
-        cases = tuple(Case(tuple(put(k) for k in one.conditions), put(one.step)) for one in self.cases)
-        return Derivation(cases=cases, next_bound=put(self.next_bound), **shared)
+            return derive(put(self.bound), when=when, account=account, next_bound=put(self.next_bound), **shared)
+        conditions = [tuple(put(condition) for condition in case.conditions) for case in self.cases]
+        cases = tuple(
+            Case(_conditions(kept), expression(put(case.step), "the step"))
+            for case, kept in zip(self.cases, conditions, strict=True)
+            if sp.false not in kept
+        )
+        if not cases:
+            raise ValueError(NEVER_TRUE)
+        return Derivation(cases=cases, when=_conditions(when), next_bound=put(self.next_bound), **shared)
 
 
 def lemma_1_sq(step: sp.Expr) -> sp.Expr:
@@ -239,7 +251,8 @@ def derive(
     )
     conditions = _conditions(when)
     after = {symbol: expression(value, "next_state") for symbol, value in (next_state or {}).items()}
-    _check(name, bound, step, next_bound, after)
+    _check(bound, step, next_bound, after)
+    _check_symbols(one for one in (bound, step, next_bound, *conditions, *after, *after.values()) if one is not None)
     if next_bound is not None:
         _check_next_bound(next_bound, conditions)
     shared: dict[str, Any] = {"name": name, "when": conditions, "next_bound": next_bound, "next_state": after}
@@ -287,7 +300,8 @@ def curve(on_mistakes: Any, on_margins: Any = None, theta: Any = 0, *, name: str
         if k.free_symbols & {x, ell, g, sq_x, norm_w}:
             raise UnitError(f"the curve {k} must be a function of v alone, and of symbols made by param()")
     steps = {side: k.subs(v, ell * g) / (ell * sq_x) for side, k in sides.items()}
-    _check(name, None, steps[g <= 0] + steps[g > 0], None, {})
+    _check(None, steps[g <= 0] + steps[g > 0], None, {})
+    _check_symbols([theta, *sides.values()])
     cases = tuple(Case((side,), step) for side, step in steps.items())
     if on_margins is None:
         cases = (Case((), steps[g <= 0]),)
@@ -312,6 +326,13 @@ def _conditions(when: Any) -> tuple[Relational, ...]:
     return tuple(part for part in parts if part is not sp.true)
 
 
+def _check_symbols(expressions: Iterable[sp.Basic]) -> None:
+    """Refuse different symbols of one name."""
+    for one, other in pairwise(quantities(expressions)):
+        if one.name == other.name:
+            raise ValueError(f"two different symbols are called {one.name}; give each a name of its own")
+
+
 def _check_numeric(bound: sp.Expr, paper: bool, next_bound: sp.Expr | None) -> None:
     """Refuse what a rule that maximises its bound numerically cannot do."""
     if paper:
@@ -332,10 +353,8 @@ def _check_next_bound(next_bound: sp.Expr, conditions: Sequence[Relational]) -> 
         )
 
 
-def _check(name: str, bound: Any, step: Any, next_bound: Any, next_state: Mapping[Any, Any]) -> None:
-    """Refuse names, symbols and units that make no sense."""
-    if not name.isidentifier() or keyword.iskeyword(name) or name in IN_CODE:
-        raise ValueError(f"name={name!r} is not a Python name that a rule can have; choose another")
+def _check(bound: Any, step: Any, next_bound: Any, next_state: Mapping[Any, Any]) -> None:
+    """Refuse symbols and units that make no sense."""
     for what, value in ("bound", bound), ("step", step), ("next_bound", next_bound):
         if value is not None:
             require_unit(value, what)

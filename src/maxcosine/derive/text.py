@@ -163,12 +163,12 @@ def _step(case: Case) -> str:
         return "no step"
     if case.step == sp.oo:
         return "w becomes y a"
-    return "x is found numerically" if case.step is NUMERIC else f"x = {written(case.step)}"
+    return "x is found numerically" if case.step == NUMERIC else f"x = {written(case.step)}"
 
 
 def _next(derivation: Derivation, case: Case) -> str | None:
     """Return the square of the bound after a step; None if it is unchanged, or a long form of Lemma 1."""
-    if case.step == 0 or case.step is NUMERIC:
+    if case.step == 0 or case.step == NUMERIC:
         return None
     after = derivation.next_sq(case)
     return written(after) if derivation.recursive or sp.count_ops(after) <= MEDIUM else None
@@ -187,12 +187,12 @@ def case_rows(derivation: Derivation) -> Iterator[tuple[str, list[Any], sp.Expr 
     for name, case in zip(ROMAN, derivation.cases, strict=False):
         conditions = [*case.conditions] if case.step == 0 else [*case.conditions, *derivation.when]
         after = LEMMA_1_SQ if _is_long(derivation, case) else derivation.next_sq(case)
-        yield name, conditions, None if case.step is NUMERIC else case.step, after
+        yield name, conditions, None if case.step == NUMERIC else case.step, after
 
 
 def _is_long(derivation: Derivation, case: Case) -> bool:
     """Whether Lemma 1 at the step is shorter than the bound written out."""
-    return case.step is NUMERIC or (not derivation.recursive and sp.count_ops(derivation.next_sq(case)) > LONG)
+    return case.step == NUMERIC or (not derivation.recursive and sp.count_ops(derivation.next_sq(case)) > LONG)
 
 
 def _rows(derivation: Derivation) -> list[tuple[str, str, str, str]]:
@@ -209,7 +209,7 @@ def _latex_step(case: Case) -> str:
         return r"\mathbf{w}_i"
     if case.step == sp.oo:
         return r"y_i \mathbf{a}_i"
-    step = r"x^*" if case.step is NUMERIC else rf"x^* = {_latex(case.step)}"
+    step = r"x^*" if case.step == NUMERIC else rf"x^* = {_latex(case.step)}"
     return rf"\mathbf{{w}}_i + \|\mathbf{{w}}_i\|_2 \, x^* y_i \mathbf{{a}}_i, \quad {step}"
 
 
