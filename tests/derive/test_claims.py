@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -250,6 +251,26 @@ def test_three_parameters_are_tested_and_said_to_be():
     assert verdict.status == "tested"
     assert "not proved" in str(verdict)
     assert verdict.points >= 1000
+
+
+@pytest.mark.slow
+def test_proofs_of_one_rule_end_in_time():
+    kinks = curve(1 / (1 + sum(Abs(v - i) for i in range(10))), theta=0.5)
+    th = param("th", "1/2", low=0, high=1)
+    radicand = 2 * th * g * x + sq_x * x**2 * (th + 1) + sp.Rational(5, 3)
+    hard = derive((ell + x + Max(0, g) / sq_x) / sqrt(radicand), when=g < ell * sq_x)
+    for one in (kinks, hard):
+        start = time.perf_counter()
+        assert one.claims
+        assert time.perf_counter() - start < 20
+    assert kinks.mistake_bound().m > Fraction(1, 30)
+
+
+def test_rule_without_time_for_proofs_is_tested_and_has_no_mistake_bound(monkeypatch):
+    monkeypatch.setattr("maxcosine.derive.claims.MAX_SECONDS", 0.0)
+    hurried = derive(LEMMA_1, when=g <= 1 / (2 * ell))
+    assert hurried.claim("rises").verdict.status == "tested"
+    assert hurried.mistake_bound().m is None
 
 
 def test_explanation_names_every_claim_and_speaks_of_real_arithmetic():

@@ -52,6 +52,10 @@ class Budget:
         if time.monotonic() > self.deadline:
             raise OutOfBudgetError("out of time")
 
+    def share(self) -> float:
+        """Half of the time until the deadline: what one of several decisions may take."""
+        return self.seconds_left() / 2
+
     def seconds_left(self) -> float:
         """Time until the deadline, at least 0."""
         return max(0.0, self.deadline - time.monotonic())

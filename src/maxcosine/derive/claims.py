@@ -17,6 +17,7 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from maxcosine.derive.band import Piece, pieces_of
+from maxcosine.derive.cells import Budget
 from maxcosine.derive.lemma3 import NUMERIC, Case, branches, recognise, region
 from maxcosine.derive.numeric_points import steps_at_points
 from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_defined, prove_positive
@@ -25,6 +26,8 @@ from maxcosine.derive.symbols import c, g, norm_w, reduced, u
 if TYPE_CHECKING:
     from maxcosine.derive.derivation import Derivation
 
+MAX_SECONDS = 12.0
+"""For all proofs about one rule. Tests, and the step that is being taken at the deadline, come on top."""
 IDENTITY = Verdict("proved", "identity")
 NEVER = Verdict("false")
 """No step is ever taken on a mistake."""
@@ -84,14 +87,15 @@ def mistake_bound(claims: Sequence[Claim]) -> MistakeBound:
 def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
     """Find out what is true of a rule."""
     prover = _prover(derivation)
+    forward, rises = prover.forward(), prover.rises()
     m, gain = prover.gain
     state = [Claim("state", "the state stays in its interval", prover.state())] if derivation.next_state else []
     return (
-        Claim("forward", "the step is never negative", prover.forward()),
+        Claim("forward", "the step is never negative", forward),
         Claim("moves", "every mistake moves", prover.moves()),
         *state,
         Claim("sound", "the bound never exceeds that of Lemma 1", prover.sound()),
-        Claim("rises", "ell never falls", prover.rises()),
+        Claim("rises", "ell never falls", rises),
         Claim("gain", f"a mistake raises ell^2 by {'some m > 0' if m is None else f'at least {m}'} / sq_x", gain, m),
         Claim("conservative", "it moves on mistakes only", prover.conservative()),
         Claim("scale_free", "the length of w means nothing", prover.scale_free()),
@@ -102,15 +106,20 @@ def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
 def _prover(derivation: Derivation) -> _ClosedForm:
     if any(case.step == NUMERIC for case in derivation.cases):
         return _Numeric(derivation)
-    pieces = pieces_of(derivation)
-    return _ClosedForm(derivation) if pieces is None else _Curve(derivation, pieces)
+    budget = Budget(MAX_SECONDS)
+    pieces = pieces_of(derivation, budget)
+    return _ClosedForm(derivation, budget) if pieces is None else _Curve(derivation, budget, pieces)
 
 
 class _ClosedForm:
-    """Claims about a rule whose steps are expressions."""
+    """Claims about a rule whose steps are expressions.
 
-    def __init__(self, derivation: Derivation) -> None:
+    All proofs share one budget, and each may take half of what is left: what is not decided in time is tested.
+    """
+
+    def __init__(self, derivation: Derivation, budget: Budget) -> None:
         self.derivation = derivation
+        self.budget = budget
         self.moving = [case for case in derivation.cases if case.step != 0]
 
     def _region(self, case: Case, *more: Relational) -> dict[str, Any]:
@@ -121,28 +130,36 @@ class _ClosedForm:
         """
         after = [*self.derivation.next_state, *self.derivation.next_state.values()]
         used = (case.step, *case.conditions, self.derivation.next_sq(case), *after)
+        seconds = self.budget.share()
         if self.derivation.bound is None:
-            return {"region": region((*self.derivation.when, *case.conditions, *more), *used)}
+            return {"region": region((*self._where(case), *more), *used), "seconds": seconds}
         conditions = tuple(reduced(one) for one in case.conditions)
-        return {"region": region((*self.derivation.when, *more), *used), "partition": conditions}
+        return {
+            "region": region((*self.derivation.when, *more), *used),
+            "partition": conditions,
+            "seconds": seconds,
+        }
 
     def _is_empty(self, case: Case, *more: Relational) -> bool:
         """Whether a case has no interior."""
-        where = self._region(case, *more)
-        return feasible([one for conditions in where.values() for one in conditions]) is False
+        where = region((*self._where(case), *more), case.step)
+        return feasible(where, seconds=self.budget.share()) is False
 
     def forward(self) -> Verdict:
         """The step is never negative, and always defined: Lemma 1 needs it."""
         finite = [case for case in self.moving if case.step != sp.oo]
         signs = [prove(reduced(case.step), **self._region(case)) for case in finite]
-        defined = [prove_defined(reduced(case.step), region(self._where(case), case.step)) for case in finite]
+        defined = [self._is_defined(case.step, self._where(case)) for case in finite]
         return all_of([*signs, *self._conditions_are_defined(), *defined])
+
+    def _is_defined(self, expression: sp.Basic, where: Sequence[Relational]) -> Verdict:
+        return prove_defined(reduced(expression), region(where, expression), seconds=self.budget.share())
 
     def _where(self, case: Case) -> tuple[Relational, ...]:
         return (*self.derivation.when, *case.conditions)
 
     def _conditions_are_defined(self) -> Iterable[Verdict]:
-        return [prove_defined(reduced(one), region((), one)) for one in self.derivation.when]
+        return [self._is_defined(one, ()) for one in self.derivation.when]
 
     def moves(self) -> Verdict:
         """Every mistake moves, also where a condition or the step is just 0."""
@@ -153,7 +170,8 @@ class _ClosedForm:
         verdicts = []
         for condition in self.derivation.when:
             decide = prove_positive if isinstance(condition, sp.StrictLessThan | sp.StrictGreaterThan) else prove
-            verdicts.append(decide(reduced(condition.gts - condition.lts), region((g <= 0,), condition)))
+            claim = reduced(condition.gts - condition.lts)
+            verdicts.append(decide(claim, region((g <= 0,), condition), seconds=self.budget.share()))
         return all_of(verdicts)
 
     def _steps_are_positive(self) -> Iterable[Verdict]:
@@ -167,7 +185,8 @@ class _ClosedForm:
             phi = recognise(branch)
             assert phi is not None  # else the step would be found numerically
             # By Lemma 3, the bound rises at x = 0 where e > 0.
-            yield prove_positive(reduced(phi.e), region((*mistakes, *conditions), phi.e))
+            where = region((*mistakes, *conditions), phi.e)
+            yield prove_positive(reduced(phi.e), where, seconds=self.budget.share())
 
     def state(self) -> Verdict:
         """A step takes each number that the rule remembers to one of its interval: all else is proven for that."""
@@ -208,7 +227,7 @@ class _ClosedForm:
         A case that mistakes only border on is left out: what a step gains is continuous there.
         """
         cases = [case for case in self.moving if not self._is_empty(case, g <= 0)]
-        return _smallest(best_constant(partial(self._prove_gain, case)) for case in cases)
+        return _smallest(best_constant(partial(self._prove_gain, case), seconds=self.budget.share()) for case in cases)
 
     def _prove_gain(self, case: Case, m: sp.Rational) -> Verdict:
         return prove(self._gain_above(case, m), **self._region(case, g <= 0))
@@ -249,8 +268,8 @@ def _smallest(found: Iterable[tuple[Fraction | None, Verdict]]) -> tuple[Fractio
 class _Curve(_ClosedForm):
     """Claims about a rule that is a curve in the band: statements about v alone."""
 
-    def __init__(self, derivation: Derivation, pieces: Sequence[Piece]) -> None:
-        super().__init__(derivation)
+    def __init__(self, derivation: Derivation, budget: Budget, pieces: Sequence[Piece]) -> None:
+        super().__init__(derivation, budget)
         self.pieces = pieces
 
     def forward(self) -> Verdict:
@@ -276,7 +295,7 @@ class _Numeric(_ClosedForm):
     """
 
     def __init__(self, derivation: Derivation) -> None:
-        super().__init__(derivation)
+        super().__init__(derivation, Budget())
         self.points = steps_at_points(derivation)
 
     def forward(self) -> Verdict:

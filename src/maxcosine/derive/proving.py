@@ -28,7 +28,6 @@ from maxcosine.derive.regions import (
     split_expression,
     split_region,
 )
-from maxcosine.derive.regularity import is_regular
 from maxcosine.derive.sampling import find_interior_point, find_violation
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "all_of",
     "best_constant",
     "feasible",
-    "is_regular",
     "prove",
     "prove_defined",
     "prove_positive",
@@ -182,7 +180,7 @@ def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MA
     return _test(claim, region, strict=True)
 
 
-def prove_defined(expression: sp.Expr, region: Sequence[Any]) -> Verdict:
+def prove_defined(expression: sp.Expr, region: Sequence[Any], *, seconds: float = MAX_SECONDS) -> Verdict:
     """Decide whether an expression divides by zero, or takes a root of a negative number, nowhere in the region.
 
     Parameters
@@ -190,6 +188,8 @@ def prove_defined(expression: sp.Expr, region: Sequence[Any]) -> Verdict:
     expression : Expr
         As in :func:`prove`.
     region : sequence of relational
+        As in :func:`prove`.
+    seconds : float
         As in :func:`prove`.
 
     Returns
@@ -200,19 +200,21 @@ def prove_defined(expression: sp.Expr, region: Sequence[Any]) -> Verdict:
     verdicts = []
     for base, exponent in sorted((power.args for power in expression.atoms(sp.Pow)), key=str):
         if exponent.is_negative:
-            verdicts.append(_prove_nonzero(base, region))
+            verdicts.append(_prove_nonzero(base, region, seconds))
         if not exponent.is_Integer:
-            verdicts.append(prove(base, region))
+            verdicts.append(prove(base, region, seconds=seconds))
     return all_of(verdicts)
 
 
-def feasible(region: Sequence[Any]) -> bool | None:
+def feasible(region: Sequence[Any], *, seconds: float = MAX_SECONDS) -> bool | None:
     """Whether the conditions hold on an open set.
 
     Parameters
     ----------
     region : sequence of relational
         The conditions.
+    seconds : float
+        How long exact decisions may take.
 
     Returns
     -------
@@ -220,7 +222,7 @@ def feasible(region: Sequence[Any]) -> bool | None:
         None if it cannot be decided.
     """
     check_symbols(sp.sympify(one, strict=True) for one in region)
-    budget = Budget()
+    budget = Budget(seconds)
     answers: list[bool | None] = []
     for part in split_region(region):
         try:
@@ -286,16 +288,16 @@ def _test(claim: sp.Expr, region: Sequence[Any], strict: bool) -> Verdict:
     return Verdict("tested", points=points) if point is None else _false(point)
 
 
-def _prove_nonzero(expression: sp.Expr, region: Sequence[Any]) -> Verdict:
+def _prove_nonzero(expression: sp.Expr, region: Sequence[Any], seconds: float) -> Verdict:
     """Decide whether an expression vanishes nowhere in the region."""
-    exactly = _exactly(expression**2, region, MAX_SECONDS, strict=True)
+    exactly = _exactly(expression**2, region, seconds, strict=True)
     if exactly is not None:
         return exactly
     for symbol in sorted(expression.free_symbols, key=str):
         zero = _zero(expression, symbol, region)
         if zero is None:
             continue
-        verdict = prove(sp.Integer(-1), _at(region, symbol, zero))
+        verdict = prove(sp.Integer(-1), _at(region, symbol, zero), seconds=seconds)
         if verdict.status == "false":
             point = {one: sp.Rational(verdict.counterexample[one.name]) for one in zero.free_symbols}
             at = to_fraction(zero.subs(point))
@@ -303,7 +305,7 @@ def _prove_nonzero(expression: sp.Expr, region: Sequence[Any]) -> Verdict:
         if verdict:
             return verdict
     apart = sp.Rational(RESOLUTION.numerator, RESOLUTION.denominator)
-    proofs = (verdict for sign in (1, -1) if (verdict := prove(sign * expression - apart, region)))
+    proofs = (verdict for sign in (1, -1) if (verdict := prove(sign * expression - apart, region, seconds=seconds)))
     return next(proofs, None) or _test(expression**2, region, strict=True)
 
 
@@ -341,8 +343,8 @@ def _by_intervals(claim: sp.Expr, region: Sequence[Any]) -> bool:
         low, high = (-sp.oo if known.low is None else known.low), (sp.oo if known.high is None else known.high)
         return bool(low > high) or intervals.is_nonnegative(expression, v, low, high)
 
+    kinds = (sp.Max, sp.Min, sp.Abs, sp.Piecewise)
     return all(
-        all(holds(e, (*part, *branch)) for branch, e in split_expression(claim, (sp.Max, sp.Min, sp.Abs, sp.Piecewise)))
-        or holds(claim, part)
+        all(holds(e, (*part, *branch)) for branch, e in split_expression(claim, kinds, part)) or holds(claim, part)
         for part in split_region(region)
     )
