@@ -12,6 +12,7 @@ import sympy as sp
 from maxcosine import RULES, OnlineClassifier
 from maxcosine.derive import Abs, Max, Min, curve, derive, ell, g, norm_w, param, sq_x, sqrt, state, v, x
 from maxcosine.derive.proving import prove
+from maxcosine.derive.symbols import reduced
 from tests.derive.test_derivation import LEMMA_1, MCP_BOUND, WITHOUT_PROJECTION, noisy_stream
 
 
@@ -271,6 +272,35 @@ def test_rule_without_time_for_proofs_is_tested_and_has_no_mistake_bound(monkeyp
     hurried = derive(LEMMA_1, when=g <= 1 / (2 * ell))
     assert hurried.claim("rises").verdict.status == "tested"
     assert hurried.mistake_bound().m is None
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        derive(step=1 / (ell * sq_x), when=[g <= 0, -g <= norm_w]),
+        derive(step=1 / (ell * sq_x), when=[g <= 0, norm_w <= -g]),
+        derive(step=norm_w / sq_x, when=g <= 0),
+    ],
+    ids=lambda rule: rule.origin,
+)
+def test_length_of_w_that_matters_is_shown(rule):
+    point = {sp.Symbol(name, real=True): sp.Rational(at) for name, at in point_of(rule, "scale_free").items()}
+    doubled = {**point, norm_w: 2 * point[norm_w]}
+
+    def moves(at):
+        return tuple(reduced(one).subs(at) for one in rule.expressions)
+
+    assert moves(point) != moves(doubled)
+
+
+def test_numeric_gain_is_absolute_and_zero_is_no_gain():
+    # A maximiser at z = 1: for small u a step gains much, and nothing where u = 1, c = 0.
+    at_one = derive(-ell * Abs(ell * sq_x * x / ell - sqrt(sq_x)) / sqrt(sq_x), when=g <= 0)
+    gain = at_one.claim("gain")
+    assert gain.m is None
+    assert gain.verdict.status == "false"
+    half = derive(1 / sqrt(sq_x) - Abs(x - 1 / (2 * ell * sq_x)), when=g <= 0).claim("gain")
+    assert half.m == Fraction(3, 4)  # 2 k - k^2 with k = 1/2, for every u
 
 
 def test_explanation_names_every_claim_and_speaks_of_real_arithmetic():

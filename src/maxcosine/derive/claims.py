@@ -250,13 +250,20 @@ class _ClosedForm:
         return Verdict("false", counterexample=self._lengths_that_matter())
 
     def _lengths_that_matter(self) -> dict[str, Fraction]:
-        """A point, and a length of w, at which a w of twice that length would move differently."""
-        for case in self.moving:
-            step = reduced(case.step)
-            verdict = prove(step.subs(norm_w, 2 * norm_w) - step, **self._region(case))
-            if verdict.status == "false":
-                return dict(verdict.counterexample)
-        return {}
+        """A point, and a length of w, at which a w of twice that length would move differently, or not at all."""
+        tried = [
+            prove(sign * reduced(case.step.subs(norm_w, 2 * norm_w) - case.step), **self._region(case))
+            for case in self.moving
+            for sign in (1, -1)
+            if case.step.has(norm_w)
+        ]
+        conditions = [*self.derivation.when, *(one for case in self.moving for one in case.conditions)]
+        for one in conditions:
+            longer = one.subs(norm_w, 2 * norm_w)
+            for holds, fails in ((one, longer), (longer, one)):
+                where = region((holds,), fails)
+                tried.append(prove(reduced(fails.gts - fails.lts), where, seconds=self.budget.share()))
+        return dict(next((one.counterexample for one in tried if one.status == "false"), {}))
 
 
 def _smallest(found: Iterable[tuple[Fraction | None, Verdict]]) -> tuple[Fraction | None, Verdict]:
@@ -305,12 +312,12 @@ class _Numeric(_ClosedForm):
         return [self._test(point for point in self.points if point["c"] <= 0 and point["z"] == 0)]
 
     def rises(self) -> Verdict:
-        return self._test(point for point in self.points if _gain_at(point) < -ROUNDING)
+        return self._test(point for point in self.points if _falls(point))
 
     def _best_gain(self) -> tuple[Fraction | None, Verdict]:
-        gains = [_gain_at(point) for point in self.points if point["c"] <= 0]
-        smallest = min(Fraction(1), *gains)
-        found = self._test(point for point in self.points if point["c"] <= 0 and _gain_at(point) < -ROUNDING)
+        mistakes = [point for point in self.points if point["c"] <= 0]
+        smallest = min([Fraction(1), *map(_gain_at, mistakes)])
+        found = self._test(point for point in mistakes if _gain_at(point) == 0 or _falls(point))
         return (Fraction(floor(100 * smallest), 100) if smallest >= Fraction(1, 100) else None), found
 
     def conservative(self) -> Verdict:
@@ -326,7 +333,11 @@ ROUNDING = Fraction(1, 10**9)
 
 
 def _gain_at(point: dict[str, Fraction]) -> Fraction:
-    """What a step raises u^2 by, relative to u^2 + 1."""
+    """What a step raises u^2 by."""
     u, c, z = point["u"], point["c"], point["z"]
-    after = (u + z) ** 2 / (1 + z**2 + 2 * c * z)
-    return (after - u**2) / (1 + u**2)
+    return (u + z) ** 2 / (1 + z**2 + 2 * c * z) - u**2
+
+
+def _falls(point: dict[str, Fraction]) -> bool:
+    """Whether a step lets u^2 fall by more than rounding."""
+    return _gain_at(point) < -ROUNDING * (1 + point["u"] ** 2)

@@ -57,7 +57,8 @@ class Verdict:
     points : int
         For tested: how many points were tried.
     counterexample : mapping of str to Fraction
-        For false: names of symbols to values, at which exact arithmetic confirms the violation.
+        For false: names of symbols to values, at which exact arithmetic confirms the violation. Empty if the claim
+        is false of every example.
     """
 
     status: Literal["proved", "tested", "false"]
@@ -73,7 +74,8 @@ class Verdict:
             return f"proved ({self.method})" if self.method else "proved"
         if self.status == "tested":
             return f"tested, not proved ({self.points:,} points)"
-        return "false at " + ", ".join(f"{name} = {value}" for name, value in sorted(self.counterexample.items()))
+        at = ", ".join(f"{name} = {value}" for name, value in sorted(self.counterexample.items()))
+        return f"false at {at}" if at else "false"
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:
