@@ -104,6 +104,11 @@ class Derivation:
         return quantities(self.expressions, Parameter)
 
     @property
+    def state_symbols(self) -> list[StateSymbol]:
+        """What it remembers, in the order of their names."""
+        return quantities(self.expressions, StateSymbol)
+
+    @property
     def origin(self) -> str:
         """What the rule was derived from, in one line."""
         given = f"the bound {self.bound}" if self.bound is not None else "a step in closed form"
