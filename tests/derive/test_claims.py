@@ -261,9 +261,9 @@ def test_proofs_of_one_rule_end_in_time():
     radicand = 2 * th * g * x + sq_x * x**2 * (th + 1) + sp.Rational(5, 3)
     hard = derive((ell + x + Max(0, g) / sq_x) / sqrt(radicand), when=g < ell * sq_x)
     for one in (kinks, hard):
-        start = time.perf_counter()
+        start = time.process_time()
         assert one.claims
-        assert time.perf_counter() - start < 20
+        assert time.process_time() - start < 20
     assert kinks.mistake_bound().m > Fraction(1, 30)
 
 
