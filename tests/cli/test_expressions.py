@@ -35,6 +35,15 @@ def test_step_accounting_and_next_bound_are_passed_on():
 
 
 @pytest.mark.parametrize(
+    "given", [{"bound": "(" * 10_000}, {"curve": "1", "params": ["a=" + "9" * 10_000]}], ids=["bound", "param"]
+)
+def test_errors_shorten_what_was_given(given):
+    with pytest.raises(ValueError, match=r"\.\.\.") as caught:
+        derivation_of(**given)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({}, "give one of BOUND, --step and --curve"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import sympy as sp
 
 from maxcosine import RULES, OnlineClassifier
-from maxcosine.derive import Abs, Max, curve, derive, ell, g, norm_w, param, sq_x, sqrt, v, x
+from maxcosine.derive import Abs, Max, Min, curve, derive, ell, g, norm_w, param, sq_x, sqrt, state, v, x
 from maxcosine.derive.proving import prove
+from maxcosine.derive.symbols import reduced
 from tests.derive.test_derivation import LEMMA_1, MCP_BOUND, WITHOUT_PROJECTION, noisy_stream
 
 
@@ -130,6 +132,55 @@ def test_moves_on_a_line_alone_are_not_proved_harmless():
     assert not odd.claim("rises").verdict
 
 
+def steps_of_state(following, **more):
+    k = state("k", 1, low=1, high="3/2")
+    return derive(step=k / (ell * sq_x), when=g <= 0, next_state={k: following(k)}, **more)
+
+
+def test_state_that_leaves_its_interval_is_found_out():
+    leaky = steps_of_state(lambda k: 100 * k)
+    verdict = leaky.claim("state").verdict
+    assert verdict.status == "false"
+    assert 100 * verdict.counterexample["k"] > Fraction(3, 2)
+    assert leaky.mistake_bound().failed.name == "state"
+    assert leaky.rule.gain is None
+
+
+def test_state_that_stays_in_its_interval_is_proved_to():
+    kept = steps_of_state(lambda k: Min(k + 1, sp.Rational(3, 2)))
+    assert kept.claim("state").verdict
+    assert kept.mistake_bound().m == Fraction(3, 4)  # 2 k - k^2 at k = 3/2
+    assert not [one for one in curve(1).claims if one.name == "state"]
+
+
+def test_state_may_change_with_the_example():
+    shrinking = steps_of_state(lambda k: 1 + (k - 1) / (1 + ell**2 * sq_x))
+    assert shrinking.claim("state").verdict
+    assert not steps_of_state(lambda k: k - ell * g).claim("state").verdict
+
+
+def test_division_by_zero_on_the_border_is_found():
+    point = point_of(derive(step=1 / (ell * sq_x - g), when=[g <= ell * sq_x, g <= 1 / (2 * ell)]), "forward")
+    assert point["u"] == point["c"]
+    below = derive(step=1 / (ell * sq_x - g), when=[g < ell * sq_x, g <= 1 / (2 * ell)])
+    assert below.mistake_bound().m == 1
+
+
+def test_division_by_zero_inside_a_curve_is_found():
+    point = point_of(curve((v**2 + 3 * v + 2) / ((v + 1) * (v + 2))), "forward")  # 1, but for two points
+    assert point["u"] * point["c"] in (-1, -2)
+
+
+def test_division_by_zero_in_a_condition_is_found():
+    point = point_of(derive(step=1 / (ell * sq_x), when=1 / (ell * sq_x - g) > 0), "forward")
+    assert point["u"] == point["c"]
+
+
+def test_root_of_a_negative_number_is_found():
+    point = point_of(curve(1 + sqrt(1 + v) / 10), "forward")
+    assert point["u"] * point["c"] < -1
+
+
 def test_negative_step_is_found():
     backwards = derive(step=g / sq_x, when=g <= 0)
     assert point_of(backwards, "forward")["c"] < 0
@@ -201,6 +252,55 @@ def test_three_parameters_are_tested_and_said_to_be():
     assert verdict.status == "tested"
     assert "not proved" in str(verdict)
     assert verdict.points >= 1000
+
+
+@pytest.mark.slow
+def test_proofs_of_one_rule_end_in_time():
+    kinks = curve(1 / (1 + sum(Abs(v - i) for i in range(10))), theta=0.5)
+    th = param("th", "1/2", low=0, high=1)
+    radicand = 2 * th * g * x + sq_x * x**2 * (th + 1) + sp.Rational(5, 3)
+    hard = derive((ell + x + Max(0, g) / sq_x) / sqrt(radicand), when=g < ell * sq_x)
+    for one in (kinks, hard):
+        start = time.process_time()
+        assert one.claims
+        assert time.process_time() - start < 20
+    assert kinks.mistake_bound().m > Fraction(1, 30)
+
+
+def test_rule_without_time_for_proofs_is_tested_and_has_no_mistake_bound(monkeypatch):
+    monkeypatch.setattr("maxcosine.derive.claims.MAX_SECONDS", 0.0)
+    hurried = derive(LEMMA_1, when=g <= 1 / (2 * ell))
+    assert hurried.claim("rises").verdict.status == "tested"
+    assert hurried.mistake_bound().m is None
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        derive(step=1 / (ell * sq_x), when=[g <= 0, -g <= norm_w]),
+        derive(step=1 / (ell * sq_x), when=[g <= 0, norm_w <= -g]),
+        derive(step=norm_w / sq_x, when=g <= 0),
+    ],
+    ids=lambda rule: rule.origin,
+)
+def test_length_of_w_that_matters_is_shown(rule):
+    point = {sp.Symbol(name, real=True): sp.Rational(at) for name, at in point_of(rule, "scale_free").items()}
+    doubled = {**point, norm_w: 2 * point[norm_w]}
+
+    def moves(at):
+        return tuple(reduced(one).subs(at) for one in rule.expressions)
+
+    assert moves(point) != moves(doubled)
+
+
+def test_numeric_gain_is_absolute_and_zero_is_no_gain():
+    # A maximiser at z = 1: for small u a step gains much, and nothing where u = 1, c = 0.
+    at_one = derive(-ell * Abs(ell * sq_x * x / ell - sqrt(sq_x)) / sqrt(sq_x), when=g <= 0)
+    gain = at_one.claim("gain")
+    assert gain.m is None
+    assert gain.verdict.status == "false"
+    half = derive(1 / sqrt(sq_x) - Abs(x - 1 / (2 * ell * sq_x)), when=g <= 0).claim("gain")
+    assert half.m == Fraction(3, 4)  # 2 k - k^2 with k = 1/2, for every u
 
 
 def test_explanation_names_every_claim_and_speaks_of_real_arithmetic():

@@ -29,6 +29,12 @@ BOUNDS = {
     "cube root": (u + z) / (1 + z**3 + c * z) ** sp.Rational(1, 3),
     "negative radicand": z * sp.sqrt(u - z) + sp.sqrt(1 - c * z),
 }
+KINKS = {
+    "max in the radicand": (u + z) / sp.sqrt(1 + z**2 + 2 * sp.Max(0, c * z)),
+    "lower of two bounds": sp.Min((u + z) / sp.sqrt(1 + z**2), NAROMMA),
+    "min in the numerator": sp.Min(2 * u, u + z) / sp.sqrt(1 + z**2 + 2 * c * z),
+    "abs in the numerator": (u + sp.Abs(z - c)) / sp.sqrt(1 + z**2),
+}
 GRID = np.linspace(0.0, 1.0, 20_001)[:-1]  # of s, z = s / (1 - s)
 
 
@@ -49,9 +55,18 @@ def points(n=1000):
 @pytest.mark.parametrize("bound", BOUNDS.values(), ids=BOUNDS)
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning", "ignore:divide by zero:RuntimeWarning")
 def test_no_step_of_a_grid_is_better(bound):
+    compare_with_grid(bound, points())
+
+
+@pytest.mark.parametrize("bound", KINKS.values(), ids=KINKS)
+def test_no_step_of_a_grid_is_better_beside_a_kink(bound):
+    compare_with_grid(bound, points(200))
+
+
+def compare_with_grid(bound, points):
     best_step = generated(bound)["best_step"]
     value = sp.lambdify((z, u, c), bound, "numpy")
-    for length, cosine in points():
+    for length, cosine in points:
         step = best_step(length, cosine)
         reached = value(np.float64(min(step, 1e15)), length, cosine)
         on_grid = np.nanmax(value(GRID / (1.0 - GRID), length, cosine))

@@ -1,10 +1,12 @@
 """Derivations as plain text."""
 
 import pytest
+import sympy as sp
 
 from maxcosine.derive import (
     Abs,
     Max,
+    Min,
     curve,
     derive,
     ell,
@@ -15,10 +17,12 @@ from maxcosine.derive import (
     parse_expression,
     sq_x,
     sqrt,
+    state,
     v,
     x,
 )
-from maxcosine.derive.text import verdict, written
+from maxcosine.derive.text import roman, written
+from maxcosine.experiments import derivation_report
 
 LEMMA_1 = (ell + x) / sqrt(1 + sq_x * x**2 + 2 * g * x)
 RULES = {
@@ -50,8 +54,20 @@ def test_counterexamples_are_explained_where_there_are_any():
 
 def test_false_without_a_counterexample_is_said_without_one():
     margins_only = derive(step=1 / (ell * sq_x), when=g > 0)
-    assert verdict(margins_only.claim("gain")) == "false"
-    assert verdict(margins_only.claim("moves")).startswith("false at ")
+    assert str(margins_only.claim("gain").verdict) == "false"
+    assert str(margins_only.claim("moves").verdict).startswith("false at ")
+
+
+def test_cases_are_numbered_without_end():
+    assert [roman(n) for n in (1, 4, 9, 10, 11, 14, 39, 49)] == ["I", "IV", "IX", "X", "XI", "XIV", "XXXIX", "XLIX"]
+
+
+def test_state_is_explained_wherever_the_rule_is_shown():
+    k = state("k", 1, low=1, high="3/2")
+    growing = derive(step=k / (ell * sq_x), when=g <= 0, next_state={k: Min(k + 1, sp.Rational(3, 2))})
+    told = "1 at the start, from 1 to 3/2; each step makes it Min(3/2, 1 + k)"
+    for text in (growing.explain(), growing.to_python(), growing._repr_html_(), derivation_report.page(growing, "")):
+        assert told in " ".join(text.split())
 
 
 def test_a_gain_of_zero_is_not_said_to_be_more():

@@ -124,10 +124,12 @@ def parameters_of(texts: Sequence[str]) -> dict[str, Any]:
         name, _, interval = text.partition("=")
         numbers = [_number(one) for one in interval.split(":")]
         if not name or None in numbers or len(numbers) not in (1, 3):
-            raise ValueError(f"--param {text}: write NAME=DEFAULT or NAME=DEFAULT:LOW:HIGH, for example a=1:0:4")
+            raise ValueError(
+                f"--param {_shortened(text)}: write NAME=DEFAULT or NAME=DEFAULT:LOW:HIGH, for example a=1:0:4"
+            )
         if name in found:
             raise ValueError(f"--param {text}: {name} is given twice; leave out one of them")
-        found[name] = _naming(f"--param {text}", param, name, *numbers)
+        found[name] = _naming(f"--param {_shortened(text)}", param, name, *numbers)
     return found
 
 
@@ -143,7 +145,9 @@ def grid_of(texts: Sequence[str]) -> dict[str, list[Any]]:
         numbers = [_number(one) for one in ([low, high] if rest else values.split(","))]
         wrong = not name or any(not isinstance(one, str) for one in numbers)
         if wrong or (rest and not (count.isdecimal() and 2 <= int(count) <= MAX_VALUES)):
-            raise ValueError(f"--grid {text}: write NAME=VALUE,VALUE,... or NAME=LOW:HIGH:COUNT, for example a=0:4:9")
+            raise ValueError(
+                f"--grid {_shortened(text)}: write NAME=VALUE,VALUE,... or NAME=LOW:HIGH:COUNT, for example a=0:4:9"
+            )
         if name in found:
             raise ValueError(f"--grid {text}: {name} is given twice; leave out one of them")
         found[name] = [exact(one) for one in numbers]
@@ -175,9 +179,13 @@ def _reader(names: Mapping[str, Any]) -> Callable[..., Any]:
     from maxcosine.derive import parse_expression
 
     def read(option: str, text: str | None, parse: Callable[..., Any] = parse_expression) -> Any:
-        return None if text is None else _naming(f"{option} {text!r}", parse, text, names)
+        return None if text is None else _naming(f"{option} {_shortened(text)!r}", parse, text, names)
 
     return read
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _naming(option: str, make: Callable[..., Any], *given: Any, **named: Any) -> Any:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 from sympy.core.relational import Relational
 
+from maxcosine.derive.cells import Budget
 from maxcosine.derive.lemma3 import NUMERIC
-from maxcosine.derive.proving import Verdict, best_constant, feasible, prove
+from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_defined
 from maxcosine.derive.symbols import c, quantities, reduced, u, v
 
 if TYPE_CHECKING:
@@ -34,10 +35,13 @@ class Piece:
         The curve as a function of v, and of parameters.
     conditions : tuple of relations
         Where the piece applies, `when` included, as relations in v and parameters.
+    budget : Budget
+        What all proofs about the rule may cost together.
     """
 
     k: sp.Expr
     conditions: tuple[Relational, ...]
+    budget: Budget
 
     @property
     def gain(self) -> sp.Expr:
@@ -46,8 +50,8 @@ class Piece:
 
     def on_mistakes(self) -> Piece | None:
         """The part of the piece with v <= 0; None if it has no interior, and so borders on another piece there."""
-        part = Piece(self.k, (*self.conditions, v <= 0))
-        return None if feasible(part.region) is False else part
+        part = Piece(self.k, (*self.conditions, v <= 0), self.budget)
+        return None if feasible(part.region, seconds=self.budget.share()) is False else part
 
     @property
     def region(self) -> tuple[Relational, ...]:
@@ -56,11 +60,11 @@ class Piece:
 
     def prove(self, claim: sp.Expr) -> Verdict:
         """Decide whether an expression in v is never negative on the piece."""
-        return prove(claim, self.region)
+        return prove(claim, self.region, seconds=self.budget.share())
 
     def prove_forward(self) -> Verdict:
-        """Decide whether the step is never negative; a counterexample is in u and c."""
-        verdict = self.prove(self.k)
+        """Decide whether the step is never negative, and always defined; a counterexample is in u and c."""
+        verdict = all_of([self.prove(self.k), prove_defined(self.k, self.region, seconds=self.budget.share())])
         if verdict.status != "false":
             return verdict
         point = dict(verdict.counterexample)
@@ -77,7 +81,7 @@ class Piece:
 
     def best_gain(self) -> tuple[Fraction | None, Verdict]:
         """The largest m up to 1 that every step gains."""
-        return best_constant(self.prove_gain)
+        return best_constant(self.prove_gain, seconds=self.budget.share())
 
     def _counterexample(self, point: dict[str, Fraction], m: Any) -> dict[str, Fraction]:
         """Return u and c at which the gain is below m, from a v at which the curve leaves the band."""
@@ -94,7 +98,7 @@ def _loses(u: Fraction, c: Fraction, z: sp.Expr, m: Any) -> bool:
     return bool((u + z) ** 2 < (u**2 + m) * (1 + z**2 + 2 * c * z))
 
 
-def pieces_of(derivation: Derivation) -> tuple[Piece, ...] | None:
+def pieces_of(derivation: Derivation, budget: Budget) -> tuple[Piece, ...] | None:
     """Return the curve of a rule; None if its step depends on more than v, or if it keeps a bound of its own."""
     if derivation.recursive:
         return None
@@ -107,14 +111,16 @@ def pieces_of(derivation: Derivation) -> tuple[Piece, ...] | None:
         if k is None or None in conditions:
             return None
         if case.step != 0:
-            pieces.append(Piece(k, tuple(one for one in conditions if one is not None)))
+            pieces.append(Piece(k, tuple(one for one in conditions if one is not None), budget))
     return tuple(pieces)
 
 
 def _in_v(expression: sp.Expr) -> sp.Expr | None:
     """Return an expression in u and c as one in v = u c; None if it is not one."""
-    found = sp.simplify(expression.subs(c, v / u))
-    return None if found.free_symbols & {u} else found
+    found = expression.subs(c, v / u)
+    if found.has(u):
+        found = sp.simplify(found)
+    return None if found.has(u) else found
 
 
 def _condition_in_v(condition: Relational) -> Relational | None:

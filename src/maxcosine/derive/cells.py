@@ -38,23 +38,27 @@ class Budget:
     Parameters
     ----------
     seconds : float
-        Time from now on.
+        Processor time from now on, so that other processes on the machine change no verdict.
     cells : int
         Number of sample points.
     """
 
     def __init__(self, seconds: float = MAX_SECONDS, cells: int = MAX_CELLS) -> None:
-        self.deadline = time.monotonic() + seconds
+        self.deadline = time.thread_time() + seconds
         self.cells = cells
 
     def check(self) -> None:
         """Raise OutOfBudgetError past the deadline."""
-        if time.monotonic() > self.deadline:
+        if time.thread_time() > self.deadline:
             raise OutOfBudgetError("out of time")
+
+    def share(self) -> float:
+        """Half of the time until the deadline: what one of several decisions may take."""
+        return self.seconds_left() / 2
 
     def seconds_left(self) -> float:
         """Time until the deadline, at least 0."""
-        return max(0.0, self.deadline - time.monotonic())
+        return max(0.0, self.deadline - time.thread_time())
 
     def count_cell(self) -> None:
         """Account for one sample point."""

@@ -17,14 +17,17 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from maxcosine.derive.band import Piece, pieces_of
+from maxcosine.derive.cells import Budget
 from maxcosine.derive.lemma3 import NUMERIC, Case, branches, recognise, region
 from maxcosine.derive.numeric_points import steps_at_points
-from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_positive
+from maxcosine.derive.proving import Verdict, all_of, best_constant, feasible, prove, prove_defined, prove_positive
 from maxcosine.derive.symbols import c, g, norm_w, reduced, u
 
 if TYPE_CHECKING:
     from maxcosine.derive.derivation import Derivation
 
+MAX_SECONDS = 12.0
+"""For all proofs about one rule. Tests, and the step that is being taken at the deadline, come on top."""
 IDENTITY = Verdict("proved", "identity")
 NEVER = Verdict("false")
 """No step is ever taken on a mistake."""
@@ -76,7 +79,7 @@ class MistakeBound:
 
 def mistake_bound(claims: Sequence[Claim]) -> MistakeBound:
     """Return the mistake bound that the claims prove together."""
-    needed = [one for one in claims if one.name in ("forward", "moves", "sound", "rises", "gain")]
+    needed = [one for one in claims if one.name in ("forward", "moves", "state", "sound", "rises", "gain")]
     failed = [one for one in needed if not one.verdict]
     return MistakeBound(None, failed[0]) if failed else MistakeBound(needed[-1].m)
 
@@ -84,12 +87,15 @@ def mistake_bound(claims: Sequence[Claim]) -> MistakeBound:
 def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
     """Find out what is true of a rule."""
     prover = _prover(derivation)
+    forward, rises = prover.forward(), prover.rises()
     m, gain = prover.gain
+    state = [Claim("state", "the state stays in its interval", prover.state())] if derivation.next_state else []
     return (
-        Claim("forward", "the step is never negative", prover.forward()),
+        Claim("forward", "the step is never negative", forward),
         Claim("moves", "every mistake moves", prover.moves()),
+        *state,
         Claim("sound", "the bound never exceeds that of Lemma 1", prover.sound()),
-        Claim("rises", "ell never falls", prover.rises()),
+        Claim("rises", "ell never falls", rises),
         Claim("gain", f"a mistake raises ell^2 by {'some m > 0' if m is None else f'at least {m}'} / sq_x", gain, m),
         Claim("conservative", "it moves on mistakes only", prover.conservative()),
         Claim("scale_free", "the length of w means nothing", prover.scale_free()),
@@ -98,17 +104,22 @@ def claims_of(derivation: Derivation) -> tuple[Claim, ...]:
 
 
 def _prover(derivation: Derivation) -> _ClosedForm:
-    if any(case.step is NUMERIC for case in derivation.cases):
+    if any(case.step == NUMERIC for case in derivation.cases):
         return _Numeric(derivation)
-    pieces = pieces_of(derivation)
-    return _ClosedForm(derivation) if pieces is None else _Curve(derivation, pieces)
+    budget = Budget(MAX_SECONDS)
+    pieces = pieces_of(derivation, budget)
+    return _ClosedForm(derivation, budget) if pieces is None else _Curve(derivation, budget, pieces)
 
 
 class _ClosedForm:
-    """Claims about a rule whose steps are expressions."""
+    """Claims about a rule whose steps are expressions.
 
-    def __init__(self, derivation: Derivation) -> None:
+    All proofs share one budget, and each may take half of what is left: what is not decided in time is tested.
+    """
+
+    def __init__(self, derivation: Derivation, budget: Budget) -> None:
         self.derivation = derivation
+        self.budget = budget
         self.moving = [case for case in derivation.cases if case.step != 0]
 
     def _region(self, case: Case, *more: Relational) -> dict[str, Any]:
@@ -117,21 +128,38 @@ class _ClosedForm:
         Cases that maximise a bound are a partition: the maximiser of Lemma 3, which may be infinite, is continuous
         wherever it is positive, and so is what a step does to the bound. A curve may jump from case to case.
         """
-        used = (case.step, *case.conditions, self.derivation.next_sq(case))
+        after = [*self.derivation.next_state, *self.derivation.next_state.values()]
+        used = (case.step, *case.conditions, self.derivation.next_sq(case), *after)
+        seconds = self.budget.share()
         if self.derivation.bound is None:
-            return {"region": region((*self.derivation.when, *case.conditions, *more), *used)}
+            return {"region": region((*self._where(case), *more), *used), "seconds": seconds}
         conditions = tuple(reduced(one) for one in case.conditions)
-        return {"region": region((*self.derivation.when, *more), *used), "partition": conditions}
+        return {
+            "region": region((*self.derivation.when, *more), *used),
+            "partition": conditions,
+            "seconds": seconds,
+        }
 
     def _is_empty(self, case: Case, *more: Relational) -> bool:
         """Whether a case has no interior."""
-        where = self._region(case, *more)
-        return feasible([one for conditions in where.values() for one in conditions]) is False
+        where = region((*self._where(case), *more), case.step)
+        return feasible(where, seconds=self.budget.share()) is False
 
     def forward(self) -> Verdict:
-        """The step is never negative: Lemma 1 needs it."""
+        """The step is never negative, and always defined: Lemma 1 needs it."""
         finite = [case for case in self.moving if case.step != sp.oo]
-        return all_of(prove(reduced(case.step), **self._region(case)) for case in finite)
+        signs = [prove(reduced(case.step), **self._region(case)) for case in finite]
+        defined = [self._is_defined(case.step, self._where(case)) for case in finite]
+        return all_of([*signs, *self._conditions_are_defined(), *defined])
+
+    def _is_defined(self, expression: sp.Basic, where: Sequence[Relational]) -> Verdict:
+        return prove_defined(reduced(expression), region(where, expression), seconds=self.budget.share())
+
+    def _where(self, case: Case) -> tuple[Relational, ...]:
+        return (*self.derivation.when, *case.conditions)
+
+    def _conditions_are_defined(self) -> Iterable[Verdict]:
+        return [self._is_defined(one, ()) for one in self.derivation.when]
 
     def moves(self) -> Verdict:
         """Every mistake moves, also where a condition or the step is just 0."""
@@ -142,7 +170,8 @@ class _ClosedForm:
         verdicts = []
         for condition in self.derivation.when:
             decide = prove_positive if isinstance(condition, sp.StrictLessThan | sp.StrictGreaterThan) else prove
-            verdicts.append(decide(reduced(condition.gts - condition.lts), region((g <= 0,), condition)))
+            claim = reduced(condition.gts - condition.lts)
+            verdicts.append(decide(claim, region((g <= 0,), condition), seconds=self.budget.share()))
         return all_of(verdicts)
 
     def _steps_are_positive(self) -> Iterable[Verdict]:
@@ -156,7 +185,18 @@ class _ClosedForm:
             phi = recognise(branch)
             assert phi is not None  # else the step would be found numerically
             # By Lemma 3, the bound rises at x = 0 where e > 0.
-            yield prove_positive(reduced(phi.e), region((*mistakes, *conditions), phi.e))
+            where = region((*mistakes, *conditions), phi.e)
+            yield prove_positive(reduced(phi.e), where, seconds=self.budget.share())
+
+    def state(self) -> Verdict:
+        """A step takes each number that the rule remembers to one of its interval: all else is proven for that."""
+        changes = self.derivation.next_state
+        return all_of(
+            prove(reduced((limit.gts - limit.lts).xreplace(changes)), **self._region(case))
+            for case in self.moving
+            for symbol in changes
+            for limit in symbol.interval
+        )
 
     def sound(self) -> Verdict:
         """The bound that the rule accounts for is at most that of Lemma 1, at the step that is taken."""
@@ -187,7 +227,7 @@ class _ClosedForm:
         A case that mistakes only border on is left out: what a step gains is continuous there.
         """
         cases = [case for case in self.moving if not self._is_empty(case, g <= 0)]
-        return _smallest(best_constant(partial(self._prove_gain, case)) for case in cases)
+        return _smallest(best_constant(partial(self._prove_gain, case), seconds=self.budget.share()) for case in cases)
 
     def _prove_gain(self, case: Case, m: sp.Rational) -> Verdict:
         return prove(self._gain_above(case, m), **self._region(case, g <= 0))
@@ -210,13 +250,20 @@ class _ClosedForm:
         return Verdict("false", counterexample=self._lengths_that_matter())
 
     def _lengths_that_matter(self) -> dict[str, Fraction]:
-        """A point, and a length of w, at which a w of twice that length would move differently."""
-        for case in self.moving:
-            step = reduced(case.step)
-            verdict = prove(step.subs(norm_w, 2 * norm_w) - step, **self._region(case))
-            if verdict.status == "false":
-                return dict(verdict.counterexample)
-        return {}
+        """A point, and a length of w, at which a w of twice that length would move differently, or not at all."""
+        tried = [
+            prove(sign * reduced(case.step.subs(norm_w, 2 * norm_w) - case.step), **self._region(case))
+            for case in self.moving
+            for sign in (1, -1)
+            if case.step.has(norm_w)
+        ]
+        conditions = [*self.derivation.when, *(one for case in self.moving for one in case.conditions)]
+        for one in conditions:
+            longer = one.subs(norm_w, 2 * norm_w)
+            for holds, fails in ((one, longer), (longer, one)):
+                where = region((holds,), fails)
+                tried.append(prove(reduced(fails.gts - fails.lts), where, seconds=self.budget.share()))
+        return dict(next((one.counterexample for one in tried if one.status == "false"), {}))
 
 
 def _smallest(found: Iterable[tuple[Fraction | None, Verdict]]) -> tuple[Fraction | None, Verdict]:
@@ -228,12 +275,12 @@ def _smallest(found: Iterable[tuple[Fraction | None, Verdict]]) -> tuple[Fractio
 class _Curve(_ClosedForm):
     """Claims about a rule that is a curve in the band: statements about v alone."""
 
-    def __init__(self, derivation: Derivation, pieces: Sequence[Piece]) -> None:
-        super().__init__(derivation)
+    def __init__(self, derivation: Derivation, budget: Budget, pieces: Sequence[Piece]) -> None:
+        super().__init__(derivation, budget)
         self.pieces = pieces
 
     def forward(self) -> Verdict:
-        return all_of(piece.prove_forward() for piece in self.pieces)
+        return all_of([*(piece.prove_forward() for piece in self.pieces), *self._conditions_are_defined()])
 
     def _steps_are_positive(self) -> Iterable[Verdict]:
         m, verdict = self.gain
@@ -255,7 +302,7 @@ class _Numeric(_ClosedForm):
     """
 
     def __init__(self, derivation: Derivation) -> None:
-        super().__init__(derivation)
+        super().__init__(derivation, Budget())
         self.points = steps_at_points(derivation)
 
     def forward(self) -> Verdict:
@@ -265,12 +312,12 @@ class _Numeric(_ClosedForm):
         return [self._test(point for point in self.points if point["c"] <= 0 and point["z"] == 0)]
 
     def rises(self) -> Verdict:
-        return self._test(point for point in self.points if _gain_at(point) < -ROUNDING)
+        return self._test(point for point in self.points if _falls(point))
 
     def _best_gain(self) -> tuple[Fraction | None, Verdict]:
-        gains = [_gain_at(point) for point in self.points if point["c"] <= 0]
-        smallest = min(Fraction(1), *gains)
-        found = self._test(point for point in self.points if point["c"] <= 0 and _gain_at(point) < -ROUNDING)
+        mistakes = [point for point in self.points if point["c"] <= 0]
+        smallest = min([Fraction(1), *map(_gain_at, mistakes)])
+        found = self._test(point for point in mistakes if _gain_at(point) == 0 or _falls(point))
         return (Fraction(floor(100 * smallest), 100) if smallest >= Fraction(1, 100) else None), found
 
     def conservative(self) -> Verdict:
@@ -286,7 +333,11 @@ ROUNDING = Fraction(1, 10**9)
 
 
 def _gain_at(point: dict[str, Fraction]) -> Fraction:
-    """What a step raises u^2 by, relative to u^2 + 1."""
+    """What a step raises u^2 by."""
     u, c, z = point["u"], point["c"], point["z"]
-    after = (u + z) ** 2 / (1 + z**2 + 2 * c * z)
-    return (after - u**2) / (1 + u**2)
+    return (u + z) ** 2 / (1 + z**2 + 2 * c * z) - u**2
+
+
+def _falls(point: dict[str, Fraction]) -> bool:
+    """Whether a step lets u^2 fall by more than rounding."""
+    return _gain_at(point) < -ROUNDING * (1 + point["u"] ** 2)

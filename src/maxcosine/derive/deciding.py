@@ -74,7 +74,7 @@ def decide(
     undecided = False
     for part in split_region(region):
         # A Piecewise need not be continuous: the conditions of its pieces count as the region's own.
-        for piece, expression in split_expression(claim, (sp.Piecewise,)):
+        for piece, expression in split_expression(claim, (sp.Piecewise,), part):
             found = _decide_piece(expression, (*part, *piece), split_region(partition), budget, strict)
             if isinstance(found, dict) and is_violation(claim, (*region, *partition), found, strict):
                 return found
@@ -101,7 +101,7 @@ def _decide_piece(
     branches = [
         ((*part, *branch), expression)
         for part in partition
-        for branch, expression in split_expression(claim, (sp.Max, sp.Min, sp.Abs))
+        for branch, expression in split_expression(claim, (sp.Max, sp.Min, sp.Abs), (*conditions, *part))
     ]
     for branch, expression in branches:
         method: str | Point | None = _by_signs(expression, (*relevant, *branch), strict)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -13,7 +13,8 @@ from sympy.core.relational import Relational
 
 from maxcosine.derive import source, text
 from maxcosine.derive.claims import Claim, MistakeBound, claims_of, mistake_bound
-from maxcosine.derive.lemma3 import NUMERIC, BadBound, Case, maximise_bound, tidy
+from maxcosine.derive.lemma3 import NUMERIC, BadBound, Case, maximise_bound, region, tidy
+from maxcosine.derive.proving import prove_defined
 from maxcosine.derive.symbols import (
     IN_CODE,
     Parameter,
@@ -21,9 +22,12 @@ from maxcosine.derive.symbols import (
     UnitError,
     ell,
     exact,
+    expression,
     g,
+    is_name,
     norm_w,
     quantities,
+    reduced,
     require_unit,
     sq_x,
     unit,
@@ -32,6 +36,8 @@ from maxcosine.derive.symbols import (
 )
 from maxcosine.rules.derived import rule_of
 from maxcosine.rules.rule import Rule
+
+NEVER_TRUE = "when is never true: the rule would never move"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +79,10 @@ class Derivation:
     paper: bool = False
     next_state: Mapping[StateSymbol, sp.Expr] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not is_name(self.name) or self.name in IN_CODE or self.name.startswith("best_step_"):
+            raise ValueError(f"name={self.name!r} is not a Python name that a rule can have; choose another")
+
     def __repr__(self) -> str:
         return f"<derivation of {self.name!r}>"
 
@@ -92,6 +102,11 @@ class Derivation:
     def parameters(self) -> list[Parameter]:
         """Its parameters, in the order of their names."""
         return quantities(self.expressions, Parameter)
+
+    @property
+    def state_symbols(self) -> list[StateSymbol]:
+        """What it remembers, in the order of their names."""
+        return quantities(self.expressions, StateSymbol)
 
     @property
     def origin(self) -> str:
@@ -161,14 +176,21 @@ class Derivation:
         def put(one: Any) -> Any:
             return None if one is None else one.subs(numbers)
 
-        when = tuple(put(one) for one in self.when)
-        shared: dict[str, Any] = {"when": when, "next_state": {key: put(one) for key, one in self.next_state.items()}}
+        shared: dict[str, Any] = {"next_state": {key: put(one) for key, one in self.next_state.items()}}
         shared["name"] = name or self.name
+        when = tuple(put(one) for one in self.when)
         if self.bound is not None:
             account = "paper" if self.paper else "exact"
-            return derive(put(self.bound), account=account, next_bound=put(self.next_bound), **shared)
-        cases = tuple(Case(tuple(put(k) for k in one.conditions), put(one.step)) for one in self.cases)
-        return Derivation(cases=cases, next_bound=put(self.next_bound), **shared)
+            return derive(put(self.bound), when=when, account=account, next_bound=put(self.next_bound), **shared)
+        conditions = [tuple(put(condition) for condition in case.conditions) for case in self.cases]
+        cases = tuple(
+            Case(_conditions(kept), expression(put(case.step), "the step"))
+            for case, kept in zip(self.cases, conditions, strict=True)
+            if sp.false not in kept
+        )
+        if not cases:
+            raise ValueError(NEVER_TRUE)
+        return Derivation(cases=cases, when=_conditions(when), next_bound=put(self.next_bound), **shared)
 
 
 def lemma_1_sq(step: sp.Expr) -> sp.Expr:
@@ -228,19 +250,26 @@ def derive(
     paper = account == "paper"
     if paper and (bound is None or next_bound is not None):
         raise ValueError("account='paper' is the maximum of the bound: it needs a bound, and no step= or next_bound=")
+    bound, step, next_bound = (
+        None if value is None else expression(value, what)
+        for what, value in (("bound", bound), ("step", step), ("next_bound", next_bound))
+    )
     conditions = _conditions(when)
-    after = {symbol: exact(value) for symbol, value in (next_state or {}).items()}
-    _check(name, bound, step, next_bound, after)
+    after = {symbol: expression(value, "next_state") for symbol, value in (next_state or {}).items()}
+    _check(bound, step, next_bound, after)
+    _check_symbols(one for one in (bound, step, next_bound, *conditions, *after, *after.values()) if one is not None)
     if next_bound is not None:
-        next_bound = exact(next_bound)
+        _check_next_bound(next_bound, conditions)
     shared: dict[str, Any] = {"name": name, "when": conditions, "next_bound": next_bound, "next_state": after}
     if bound is None:
-        return Derivation(cases=(Case((), exact(step)),), **shared)
-    bound = exact(bound)
+        return Derivation(cases=(Case((), step),), **shared)
     found = maximise_bound(bound, conditions)
-    if found is None and paper:
-        raise BadBound("the maximum of this bound has no closed form; use account='exact'")
-    return Derivation(cases=found or (Case((), NUMERIC),), bound=bound, paper=paper, **shared)
+    if found is None:
+        _check_numeric(bound, paper, next_bound)
+        found = (Case((), NUMERIC),)
+    if not found:
+        raise ValueError(NEVER_TRUE)
+    return Derivation(cases=found, bound=bound, paper=paper, **shared)
 
 
 def curve(on_mistakes: Any, on_margins: Any = None, theta: Any = 0, *, name: str = "curve") -> Derivation:
@@ -270,13 +299,14 @@ def curve(on_mistakes: Any, on_margins: Any = None, theta: Any = 0, *, name: str
     >>> print(curve(1 / (1 + Abs(v)), theta=0.7).mistake_bound())
     mistakes <= (R / gamma)^2
     """
-    on_mistakes, theta = exact(on_mistakes), exact(theta)
-    sides = {g <= 0: on_mistakes, g > 0: on_mistakes if on_margins is None else exact(on_margins)}
+    theta, k = expression(theta, "theta"), expression(on_mistakes, "the curve")
+    sides = {g <= 0: k, g > 0: k if on_margins is None else expression(on_margins, "the curve")}
     for k in sides.values():
         if k.free_symbols & {x, ell, g, sq_x, norm_w}:
             raise UnitError(f"the curve {k} must be a function of v alone, and of symbols made by param()")
     steps = {side: k.subs(v, ell * g) / (ell * sq_x) for side, k in sides.items()}
-    _check(name, None, steps[g <= 0] + steps[g > 0], None, {})
+    _check(None, steps[g <= 0] + steps[g > 0], None, {})
+    _check_symbols([theta, *sides.values()])
     cases = tuple(Case((side,), step) for side, step in steps.items())
     if on_margins is None:
         cases = (Case((), steps[g <= 0]),)
@@ -286,29 +316,55 @@ def curve(on_mistakes: Any, on_margins: Any = None, theta: Any = 0, *, name: str
 
 
 def _conditions(when: Any) -> tuple[Relational, ...]:
-    given = when if isinstance(when, Sequence) else [when]
-    parts = [part for one in given for part in sp.And.make_args(sp.sympify(one))]
+    given = when if isinstance(when, Sequence) and not isinstance(when, str) else [when]
+    given = [sp.sympify(one, strict=True) if isinstance(one, bool) else expression(one, "when") for one in given]
+    parts = [part for one in given for part in sp.And.make_args(one)]
     for part in parts:
         if part is sp.false:
-            raise ValueError("when is never true: the rule would never move")
+            raise ValueError(NEVER_TRUE)
         if part is not sp.true and not isinstance(part, sp.Lt | sp.Le | sp.Gt | sp.Ge):
             raise ValueError(f"when: {part} is not an inequality; use <, <=, > and >=, several of them in a list")
         if part.has(x):
             raise ValueError(f"when: {part} depends on the step x, which is not known yet")
         if part is not sp.true:
             unit(part)
-    return tuple(exact(part) for part in parts if part is not sp.true)
+    return tuple(part for part in parts if part is not sp.true)
 
 
-def _check(name: str, bound: Any, step: Any, next_bound: Any, next_state: Mapping[Any, Any]) -> None:
-    """Refuse names, symbols and units that make no sense."""
-    if not name.isidentifier() or keyword.iskeyword(name) or name in IN_CODE:
-        raise ValueError(f"name={name!r} is not a Python name that a rule can have; choose another")
+def _check_symbols(expressions: Iterable[sp.Basic]) -> None:
+    """Refuse different symbols of one name."""
+    for one, other in pairwise(quantities(expressions)):
+        if one.name == other.name:
+            raise ValueError(f"two different symbols are called {one.name}; give each a name of its own")
+
+
+def _check_numeric(bound: sp.Expr, paper: bool, next_bound: sp.Expr | None) -> None:
+    """Refuse what a rule that maximises its bound numerically cannot do."""
+    if paper:
+        raise BadBound("the maximum of this bound has no closed form; use account='exact'")
+    if next_bound is not None:
+        raise BadBound("the step that maximises this bound has no closed form to prove next_bound= of; leave it out")
+    if bound.has(norm_w):
+        raise BadBound("this bound is maximised numerically, from ell, g and sq_x alone; write it without norm_w")
+
+
+def _check_next_bound(next_bound: sp.Expr, conditions: Sequence[Relational]) -> None:
+    """Refuse a next bound that is the root of a negative number for some example."""
+    verdict = prove_defined(reduced(next_bound), region(conditions, next_bound))
+    if verdict.status == "false":
+        where = str(verdict).removeprefix("false ")
+        raise BadBound(
+            f"next_bound {next_bound} is not defined {where}, in units of norm(x); narrow `when`, or repair it"
+        )
+
+
+def _check(bound: Any, step: Any, next_bound: Any, next_state: Mapping[Any, Any]) -> None:
+    """Refuse symbols and units that make no sense."""
     for what, value in ("bound", bound), ("step", step), ("next_bound", next_bound):
         if value is not None:
-            require_unit(sp.sympify(value), what)
-            if (what == "bound") != sp.sympify(value).has(x):
+            require_unit(value, what)
+            if (what == "bound") != value.has(x):
                 raise ValueError(f"{what} {value} {'does not depend' if what == 'bound' else 'depends'} on the step x")
     for symbol, value in next_state.items():
-        if not isinstance(symbol, StateSymbol) or unit(value) not in (None, 0):
-            raise UnitError(f"next_state: {symbol} must be made by state(), and {value} must be a number")
+        if not isinstance(symbol, StateSymbol) or unit(value) not in (None, 0) or value.has(x):
+            raise UnitError(f"next_state: {symbol} must be made by state(), and {value} must be a number without x")

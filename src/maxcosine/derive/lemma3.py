@@ -97,11 +97,14 @@ def maximise_bound(bound: sp.Expr, when: Sequence[Relational]) -> tuple[Case, ..
     cases = []
     for branch_conditions, branch in branches(bound):
         phi = recognise(branch)
-        if phi is None:
+        if phi is None or any(one.has(x) for one in branch_conditions):
             return None
+        if feasible(region((*branch_conditions, *when))) is False:
+            continue  # a border of other branches
         _require_radicand(phi, (*when, *branch_conditions))
         for conditions, step, maximum_sq in _lemma_3(phi):
-            needed = _needed((*branch_conditions, *conditions), when)
+            # The step divides by d: where d = 0, be it on a border only, the case of the infinite step is needed.
+            needed = _needed((*branch_conditions, *conditions), when, border={phi.d <= 0, phi.e > 0})
             if needed is not None:
                 cases.append(Case(tuple(map(_solved, needed)), step, maximum_sq))
     order = {sp.Integer(0): 0, sp.oo: 1}
@@ -161,14 +164,24 @@ def region(conditions: Sequence[Relational], *expressions: sp.Basic) -> tuple[Re
     return (*SPACE, *ranges, *(reduced(one) for one in conditions if one is not sp.true))
 
 
-def _needed(conditions: Sequence[Any], when: Sequence[Relational]) -> tuple[Relational, ...] | None:
-    """Return the conditions that the others and `when` do not imply; None if they never hold together."""
+def _needed(
+    conditions: Sequence[Any], when: Sequence[Relational], border: set[Relational]
+) -> tuple[Relational, ...] | None:
+    """Return the conditions that the others and `when` do not imply; None if they never hold together.
+
+    What holds on a border only does not count, except for the conditions in `border` together.
+    """
+
+    def never(together: Sequence[Any]) -> bool:
+        where = region((*together, *when))
+        return feasible(where) is False and (not border <= set(together) or bool(prove(sp.Integer(-1), where)))
+
     kept = [one for one in conditions if one is not sp.true]
-    if sp.false in kept or feasible(region((*kept, *when))) is False:
+    if sp.false in kept or never(kept):
         return None
     for condition in tuple(kept):
         others = [one for one in kept if one is not condition]
-        if feasible(region((*others, sp.Not(condition), *when))) is False:
+        if never([*others, sp.Not(condition)]):
             kept = others
     return tuple(kept)
 

@@ -59,5 +59,6 @@ def _points(symbols: list[Any]) -> Iterator[tuple[float, ...]]:
 
 
 def _value(symbol: Any, random: np.random.Generator) -> float:
-    low, high = float(symbol.low), float(min(symbol.high, symbol.low + 10))
-    return float(random.choice([low, high, float(symbol.start), random.uniform(low, high)]))
+    start = float(symbol.start)
+    low, high = max(float(symbol.low), start - 10.0), min(float(symbol.high), start + 10.0)
+    return float(random.choice([low, high, start, random.uniform(low, high)]))

@@ -17,7 +17,7 @@ import sympy as sp
 MAX_LENGTH = 2_000  # characters
 MAX_NODES = 200  # names, numbers and operations
 MAX_DEPTH = 40  # operations inside one another; SymPy recurses over them
-MAX_BRANCHES = 12  # arguments of all min and max: SymPy compares them pair by pair
+MAX_BRANCHES = 12  # arguments of all min and max, and two for each abs: every combination may need a proof
 MAX_EXPONENT = 12  # of its numerator and its denominator
 MAX_BITS = 128  # of the numerator and the denominator of any number
 MAX_DEGREE = 24  # of numerator and denominator together
@@ -233,9 +233,9 @@ class _Reader:
         if len(node.args) < 2 if several else len(node.args) != 1:
             expected = "two or more arguments" if several else "one argument"
             self.fail(node.col_offset, f"{name} takes {expected}; found {len(node.args)}")
-        self.branches += len(node.args) if several else 0
+        self.branches += len(node.args) if several else 2 if name.lower() == "abs" else 0
         if self.branches > MAX_BRANCHES:
-            self.fail(node.col_offset, f"min and max have more than {MAX_BRANCHES} arguments in all; use fewer")
+            self.fail(node.col_offset, f"min, max and abs have more than {MAX_BRANCHES} branches in all; use fewer")
         arguments = [self.value(each, depth) for each in node.args]
         degree = arguments[0].degree
         for each in arguments[1:]:

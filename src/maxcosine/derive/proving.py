@@ -8,7 +8,7 @@ many points. Proofs are about real arithmetic, at every point of the region at w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -17,9 +17,17 @@ import sympy as sp
 from maxcosine.derive import intervals
 from maxcosine.derive.cells import MAX_SECONDS, Budget, OutOfBudgetError
 from maxcosine.derive.deciding import NotRationalError, Point, Proof, decide, interior_point
-from maxcosine.derive.real_roots import simplest_between
-from maxcosine.derive.regions import Conjunction, Range, check_symbols, ranges, split_expression, split_region
-from maxcosine.derive.regularity import is_regular
+from maxcosine.derive.real_roots import simplest_between, to_fraction
+from maxcosine.derive.regions import (
+    Conjunction,
+    Range,
+    as_fraction,
+    check_symbols,
+    ranges,
+    sign_from_ranges,
+    split_expression,
+    split_region,
+)
 from maxcosine.derive.sampling import find_interior_point, find_violation
 
 __all__ = [
@@ -27,8 +35,8 @@ __all__ = [
     "all_of",
     "best_constant",
     "feasible",
-    "is_regular",
     "prove",
+    "prove_defined",
     "prove_positive",
 ]
 
@@ -49,7 +57,8 @@ class Verdict:
     points : int
         For tested: how many points were tried.
     counterexample : mapping of str to Fraction
-        For false: names of symbols to values, at which exact arithmetic confirms the violation.
+        For false: names of symbols to values, at which exact arithmetic confirms the violation. Empty if the claim
+        is false of every example.
     """
 
     status: Literal["proved", "tested", "false"]
@@ -65,7 +74,8 @@ class Verdict:
             return f"proved ({self.method})" if self.method else "proved"
         if self.status == "tested":
             return f"tested, not proved ({self.points:,} points)"
-        return "false at " + ", ".join(f"{name} = {value}" for name, value in sorted(self.counterexample.items()))
+        at = ", ".join(f"{name} = {value}" for name, value in sorted(self.counterexample.items()))
+        return f"false at {at}" if at else "false"
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:
@@ -131,8 +141,8 @@ def prove(
     >>> print(prove(1 - 2 * u * c, [u > 0, c >= 0, c < 1]))
     false at c = 1/2, u = 2
     """
-    claim, everything = sp.sympify(claim), (*region, *partition)
-    check_symbols([claim, *map(sp.sympify, everything)])
+    claim, everything = sp.sympify(claim, strict=True), (*region, *partition)
+    check_symbols([claim, *(sp.sympify(one, strict=True) for one in everything)])
     verdict = _exactly(claim, region, seconds, strict=False, partition=partition)
     if verdict is not None:
         return verdict
@@ -161,8 +171,8 @@ def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MA
     Verdict
         Proved by signs, or exactly if one variable decides. Cells alone cannot exclude a zero on their borders.
     """
-    claim = sp.sympify(claim)
-    check_symbols([claim, *map(sp.sympify, region)])
+    claim = sp.sympify(claim, strict=True)
+    check_symbols([claim, *(sp.sympify(one, strict=True) for one in region)])
     verdict = _exactly(claim, region, seconds, strict=True)
     if verdict is not None:
         return verdict
@@ -172,21 +182,49 @@ def prove_positive(claim: sp.Expr, region: Sequence[Any], *, seconds: float = MA
     return _test(claim, region, strict=True)
 
 
-def feasible(region: Sequence[Any]) -> bool | None:
+def prove_defined(expression: sp.Expr, region: Sequence[Any], *, seconds: float = MAX_SECONDS) -> Verdict:
+    """Decide whether an expression divides by zero, or takes a root of a negative number, nowhere in the region.
+
+    Parameters
+    ----------
+    expression : Expr
+        As in :func:`prove`.
+    region : sequence of relational
+        As in :func:`prove`.
+    seconds : float
+        As in :func:`prove`.
+
+    Returns
+    -------
+    Verdict
+        A counterexample is a point at which the expression has no value.
+    """
+    verdicts = []
+    for base, exponent in sorted((power.args for power in expression.atoms(sp.Pow)), key=str):
+        if exponent.is_negative:
+            verdicts.append(_prove_nonzero(base, region, seconds))
+        if not exponent.is_Integer:
+            verdicts.append(prove(base, region, seconds=seconds))
+    return all_of(verdicts)
+
+
+def feasible(region: Sequence[Any], *, seconds: float = MAX_SECONDS) -> bool | None:
     """Whether the conditions hold on an open set.
 
     Parameters
     ----------
     region : sequence of relational
         The conditions.
+    seconds : float
+        How long exact decisions may take.
 
     Returns
     -------
     bool or None
         None if it cannot be decided.
     """
-    check_symbols(map(sp.sympify, region))
-    budget = Budget()
+    check_symbols(sp.sympify(one, strict=True) for one in region)
+    budget = Budget(seconds)
     answers: list[bool | None] = []
     for part in split_region(region):
         try:
@@ -252,6 +290,45 @@ def _test(claim: sp.Expr, region: Sequence[Any], strict: bool) -> Verdict:
     return Verdict("tested", points=points) if point is None else _false(point)
 
 
+def _prove_nonzero(expression: sp.Expr, region: Sequence[Any], seconds: float) -> Verdict:
+    """Decide whether an expression vanishes nowhere in the region."""
+    exactly = _exactly(expression**2, region, seconds, strict=True)
+    if exactly is not None:
+        return exactly
+    for symbol in sorted(expression.free_symbols, key=str):
+        zero = _zero(expression, symbol, region)
+        if zero is None:
+            continue
+        verdict = prove(sp.Integer(-1), _at(region, symbol, zero), seconds=seconds)
+        if verdict.status == "false":
+            point = {one: sp.Rational(verdict.counterexample[one.name]) for one in zero.free_symbols}
+            at = to_fraction(zero.subs(point))
+            return replace(verdict, counterexample={**verdict.counterexample, symbol.name: at})
+        if verdict:
+            return verdict
+    apart = sp.Rational(RESOLUTION.numerator, RESOLUTION.denominator)
+    proofs = (verdict for sign in (1, -1) if (verdict := prove(sign * expression - apart, region, seconds=seconds)))
+    return next(proofs, None) or _test(expression**2, region, strict=True)
+
+
+def _zero(expression: sp.Expr, symbol: sp.Symbol, region: Sequence[Any]) -> sp.Expr | None:
+    """The only value of a symbol at which an expression vanishes; None if there are others, or if it is not known."""
+    fraction = as_fraction(expression)
+    if fraction is None or fraction[0].degree(symbol) != 1:
+        return None
+    slope, rest = sp.Poly(fraction[0].as_expr(), symbol).all_coeffs()
+    signs = [sign_from_ranges(sp.Poly(slope, *fraction[0].gens), ranges(part)) for part in split_region(region)]
+    return -rest / slope if all(sign is not None and sign[1] for sign in signs) else None
+
+
+def _at(region: Sequence[Any], symbol: sp.Symbol, value: sp.Expr) -> list[Any]:
+    """The region with a value in place of a symbol; where a condition is defined nowhere, it does not hold."""
+    try:
+        return [one.subs(symbol, value) for one in region]
+    except TypeError:  # SymPy does not compare zoo
+        return [sp.false]
+
+
 def _is_zero(claim: sp.Expr) -> bool:
     """Whether a claim in one variable is 0 identically: neither tests nor intervals would tell."""
     (v,) = claim.free_symbols
@@ -268,8 +345,8 @@ def _by_intervals(claim: sp.Expr, region: Sequence[Any]) -> bool:
         low, high = (-sp.oo if known.low is None else known.low), (sp.oo if known.high is None else known.high)
         return bool(low > high) or intervals.is_nonnegative(expression, v, low, high)
 
+    kinds = (sp.Max, sp.Min, sp.Abs, sp.Piecewise)
     return all(
-        all(holds(e, (*part, *branch)) for branch, e in split_expression(claim, (sp.Max, sp.Min, sp.Abs, sp.Piecewise)))
-        or holds(claim, part)
+        all(holds(e, (*part, *branch)) for branch, e in split_expression(claim, kinds, part)) or holds(claim, part)
         for part in split_region(region)
     )

@@ -88,13 +88,18 @@ def split_region(region: Iterable[Any]) -> list[Conjunction]:
     parts: list[Conjunction] = [()]
     for condition in region:
         alternatives = _alternatives(condition)
-        parts = [(*part, *more) for part in parts for more in alternatives]
+        parts = [joined for part in parts for more in alternatives if not _excludes(joined := (*part, *more))]
     return parts
+
+
+def _excludes(conditions: Conjunction) -> bool:
+    """Whether conditions on one symbol alone exclude each other."""
+    return any(one.is_empty for one in ranges(conditions).values())
 
 
 def _alternatives(condition: Any) -> list[Conjunction]:
     """One condition as a union of conjunctions."""
-    condition = sp.sympify(condition)
+    condition = sp.sympify(condition, strict=True)
     if condition in (sp.true, sp.false):
         return [()] if condition == sp.true else []
     if isinstance(condition, sp.And):
@@ -116,7 +121,9 @@ def _alternatives(condition: Any) -> list[Conjunction]:
     ]
 
 
-def split_expression(expression: sp.Expr, kinds: tuple[type, ...]) -> list[tuple[Conjunction, sp.Expr]]:
+def split_expression(
+    expression: sp.Expr, kinds: tuple[type, ...], given: Conjunction = ()
+) -> list[tuple[Conjunction, sp.Expr]]:
     """Where an expression with branches equals which expression without them.
 
     Parameters
@@ -125,11 +132,13 @@ def split_expression(expression: sp.Expr, kinds: tuple[type, ...]) -> list[tuple
         Contains functions of these kinds.
     kinds : tuple of type
         Of Max, Min, Abs and Piecewise those to be resolved.
+    given : tuple of Condition
+        Conditions that hold; branches that contradict them are left out.
 
     Returns
     -------
     list of (tuple of Condition, Expr)
-        The branches. They cover every point at which the expression is defined.
+        The branches. They cover every point of what is given at which the expression is defined.
     """
     for node in sp.postorder_traversal(expression):
         if isinstance(node, kinds):
@@ -137,7 +146,8 @@ def split_expression(expression: sp.Expr, kinds: tuple[type, ...]) -> list[tuple
                 ((*part, *more), value)
                 for conditions, replacement in _branches(node)
                 for part in split_region(conditions)
-                for more, value in split_expression(expression.xreplace({node: replacement}), kinds)
+                if not _excludes((*given, *part))
+                for more, value in split_expression(expression.xreplace({node: replacement}), kinds, (*given, *part))
             ]
     return [((), expression)]
 
@@ -207,6 +217,13 @@ class Range:
     high: sp.Rational | None = None
     low_open: bool = False
     high_open: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value is allowed."""
+        if self.low is None or self.high is None:
+            return False
+        return bool(self.low > self.high or (self.low == self.high and (self.low_open or self.high_open)))
 
     def narrow(self, end: sp.Rational, is_low: bool, is_open: bool) -> None:
         """Take one more end into account."""

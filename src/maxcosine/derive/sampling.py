@@ -112,7 +112,7 @@ def is_violation(claim: sp.Expr, region: Sequence[Any], point: Mapping[sp.Symbol
     """
     values = {s: sp.Rational(x.numerator, x.denominator) for s, x in point.items()}
     try:
-        if not all(sp.sympify(condition).subs(values) == sp.true for condition in region):
+        if not all(sp.sympify(condition, strict=True).subs(values) == sp.true for condition in region):
             return False
         value = claim.subs(values)
         if not value.is_number or not value.is_finite or not value.is_extended_real:
@@ -130,13 +130,17 @@ def _rationals_near(values: Sequence[float]) -> list[tuple[Fraction, ...]]:
 
 def _values(claim: sp.Expr, region: Sequence[Any]) -> tuple[list[sp.Symbol], dict[sp.Symbol, Floats], Floats]:
     """The claim at the points of a fixed cloud that lie in the region and at which it is defined."""
-    symbols = sorted(set().union(claim.free_symbols, *(sp.sympify(k).free_symbols for k in region)), key=str)
+    symbols = sorted(
+        set().union(claim.free_symbols, *(sp.sympify(k, strict=True).free_symbols for k in region)), key=str
+    )
     points = cloud(symbols, region)
     size = 2 * POINTS
     inside = np.ones(size, dtype=bool)
     with np.errstate(all="ignore"):
         for condition in region:
-            inside &= np.broadcast_to(_evaluate(sp.sympify(condition), symbols, points), (size,)).astype(bool)
+            inside &= np.broadcast_to(_evaluate(sp.sympify(condition, strict=True), symbols, points), (size,)).astype(
+                bool
+            )
         values = np.broadcast_to(_evaluate(claim, symbols, points), (size,)).astype(np.complex128)
     inside &= np.isfinite(values.real) & (values.imag == 0)
     chosen = np.flatnonzero(inside)[:POINTS]

@@ -27,7 +27,7 @@ def python_source(derivation: Derivation) -> str:
     header = f'"""The rule {derivation.name}, derived from a cosine bound.\n\n{derivation.explain()}\n"""'
     decorated = _decorator(derivation) + "\n" + "\n".join(_function(derivation))
     functions = [decorated]
-    if any(case.step is NUMERIC for case in derivation.cases):
+    if any(case.step == NUMERIC for case in derivation.cases):
         inputs = _symbols(derivation, Parameter) + _symbols(derivation, StateSymbol)
         functions.insert(0, maximiser_source(reduced(derivation.bound), inputs).removeprefix("import math\n").strip())
     return f"{header}\n\n{_imports(functions)}\n\n\n" + "\n\n\n".join(functions) + "\n"
@@ -121,7 +121,7 @@ def _case(derivation: Derivation, case: Case, memory: list[StateSymbol]) -> list
     body: list[str]
     if case.step == 0:
         body = ["return 1.0, 0.0, state"]
-    elif case.step is NUMERIC:
+    elif case.step == NUMERIC:
         body = _numeric_body(derivation, after)
     else:
         if derivation.recursive:
@@ -155,4 +155,4 @@ def _factor(expression: sp.Expr) -> str:
 
 
 def _code(expression: Any) -> str:
-    return str(sp.pycode(sp.sympify(expression), fully_qualified_modules=False))
+    return str(sp.pycode(sp.sympify(expression, strict=True), fully_qualified_modules=False))

@@ -24,18 +24,23 @@ LENGTHS = {x: -1, ell: -1, g: 1, sq_x: 2, norm_w: 1}
 
 REDUCED = {ell: u, g: c, sq_x: sp.Integer(1), x: z}
 
-IN_CODE = {"abs", "best_step", "inf", "max", "min", "sqrt"}
+IN_CODE = {"abs", "best_step", "inf", "math", "max", "min", "sqrt"}
 """What the function of a rule calls."""
 
 RESERVED = (
     IN_CODE
-    | {"argmax", "coef_sum", "margin", "params", "sq_w", "state"}
+    | {"argmax", "bound", "coef_sum", "cosine", "margin", "params", "sq_w", "state"}
     | {one.name for one in (x, ell, g, sq_x, norm_w, u, c, z, v)}
 )
 """Names that mean something else in a bound, a proof or the function of a rule."""
 
 SPACE = (u > 0, c > -1, c < 1)
 """Every example and every hypothesis. Where c = -1, nothing separates, and rules may do as they like."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a rule or a symbol: generated code begins or ends names of its own with _."""
+    return text.isidentifier() and not keyword.iskeyword(text) and text.strip("_") == text
 
 
 class UnitError(ValueError):
@@ -48,14 +53,21 @@ class Quantity(sp.Symbol):  # type: ignore[misc]
     __slots__ = ("high", "low", "start")
 
     def __new__(cls, name: str, start: Any, low: Any, high: Any) -> Quantity:
-        if not name.isidentifier() or keyword.iskeyword(name) or name in RESERVED:
+        if not is_name(name) or name in RESERVED:
             taken = ", ".join(sorted(RESERVED))
-            raise ValueError(f"{name!r} cannot name a parameter; choose a Python name other than {taken}")
+            raise ValueError(
+                f"{name!r} cannot name a parameter; choose a Python name without _ at its ends, other than {taken}"
+            )
         self = sp.Symbol.__xnew__(cls, name, real=True)
         self.start, self.low, self.high = exact(start), exact(low), exact(high)
         if not self.low <= self.start <= self.high:
             raise ValueError(f"{name} = {self.start} is not between {self.low} and {self.high}")
+        if self.low == self.high:
+            raise ValueError(f"{name} is always {self.low}; write the number itself")
         return self  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.start, self.low, self.high)
 
     def _hashable_content(self) -> tuple[Any, ...]:
         # As SymPy asks of classes with attributes: two parameters of one name may have different intervals.
@@ -136,6 +148,17 @@ def exact(value: Any) -> sp.Expr:
         return value.xreplace({number: sp.Rational(str(number)) for number in value.atoms(sp.Float)})
     infinite = {math.inf: sp.oo, -math.inf: -sp.oo}
     return infinite[value] if value in infinite else sp.Rational(str(value))
+
+
+def expression(value: Any, what: str) -> sp.Expr:
+    """Return what a user wrote, with rational numbers. Text is refused: SymPy would execute it."""
+    if isinstance(value, str):
+        raise TypeError(
+            f"{what} is the text {value[:40]!r}; write it with the symbols, or read it with parse_expression"
+        )
+    if isinstance(value, complex) or (isinstance(value, sp.Basic) and value.has(sp.I, sp.zoo, sp.nan)):
+        raise ValueError(f"{what} {value} is not real; use real numbers only, and do not divide by 0")
+    return exact(value)
 
 
 def quantities(expressions: Iterable[sp.Basic], kind: type[Quantity] = Quantity) -> list[Any]:

@@ -17,6 +17,7 @@ from maxcosine.derive.symbols import c, ell, g, norm_w, sq_x, u, x
 if TYPE_CHECKING:
     from maxcosine.derive.claims import Claim
     from maxcosine.derive.derivation import Derivation
+    from maxcosine.derive.symbols import StateSymbol
 
 LATEX_NAMES = {
     ell: r"\ell_i",
@@ -39,7 +40,7 @@ LONG = 30
 """An expression with more operations is not written out in a table."""
 MEDIUM = 12
 """An expression with more operations is not written out in plain text."""
-ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+ROMAN = {50: "L", 40: "XL", 10: "X", 9: "IX", 5: "V", 4: "IV", 1: "I"}
 IN_REALS = "Proofs are about real arithmetic; lengths in counterexamples are in units of norm(a)."
 TRAITS = ("conservative", "scale_free", "scale_invariant")
 """Claims that the mistake bound does not need."""
@@ -90,17 +91,28 @@ def condition(conditions: Sequence[Any]) -> str:
     return " and ".join(map(written, conditions)) or "always"
 
 
+def roman(number: int) -> str:
+    """Return a number of cases as the paper's tables write it."""
+    numeral = ""
+    for value, letters in ROMAN.items():
+        numeral += letters * (number // value)
+        number %= value
+    return numeral
+
+
 def explain(derivation: Derivation) -> str:
     """Describe a derivation in plain text, 79 columns wide."""
     lines = [derivation.name, "", *_symbols(derivation), ""]
     if derivation.bound is not None:
         lines += _wrapped("x maximises ", written(derivation.bound))
     lines += _wrapped("w moves ", f"if {condition(derivation.when)}:" if derivation.when else "by these cases:")
-    for name, case in zip(ROMAN, derivation.cases, strict=False):
-        lines += _case(derivation, name if len(derivation.cases) > 1 else "", case)
+    for number, case in enumerate(derivation.cases, 1):
+        lines += _case(derivation, roman(number) if len(derivation.cases) > 1 else "", case)
     lines += _wrapped("", _accounting(derivation))
     for symbol in derivation.parameters:
         lines.append(f"Parameter {symbol.name} = {symbol.start}, from {symbol.low} to {symbol.high}")
+    for symbol in derivation.state_symbols:
+        lines += _wrapped(f"State {symbol.name}: ", state(derivation, symbol))
     needed = [claim for claim in derivation.claims if claim.name not in TRAITS]
     traits = [claim for claim in derivation.claims if claim.name in TRAITS]
     width = max(len(claim.statement) for claim in derivation.claims)
@@ -109,6 +121,13 @@ def explain(derivation: Derivation) -> str:
     names = {name for claim in derivation.claims for name in claim.verdict.counterexample}
     meanings = [f"{name} = {meaning}" for name, meaning in IN_COUNTEREXAMPLES.items() if name in names]
     return "\n".join([*lines, *([f"Here {', '.join(meanings)}."] if meanings else [])])
+
+
+def state(derivation: Derivation, symbol: StateSymbol) -> str:
+    """Return how a number that the rule remembers starts and changes."""
+    after = derivation.next_state.get(symbol, symbol)
+    change = "it never changes" if after == symbol else f"each step makes it {written(after)}"
+    return f"{symbol.start} at the start, from {symbol.low} to {symbol.high}; {change}"
 
 
 def _symbols(derivation: Derivation) -> Iterator[str]:
@@ -142,14 +161,8 @@ def _case(derivation: Derivation, name: str, case: Case) -> list[str]:
 
 def _claims(claims: Iterable[Claim], width: int) -> Iterator[str]:
     for claim in claims:
-        line = f"  {claim.statement:<{width}}  {verdict(claim)}"
-        yield line if len(line) <= WIDTH else f"  {claim.statement}\n      {verdict(claim)}"
-
-
-def verdict(claim: Claim) -> str:
-    """Return what was found out about a claim; false without a counterexample means for no example at all."""
-    found = claim.verdict
-    return "false" if found.status == "false" and not found.counterexample else str(found)
+        line = f"  {claim.statement:<{width}}  {claim.verdict}"
+        yield line if len(line) <= WIDTH else f"  {claim.statement}\n      {claim.verdict}"
 
 
 def _conclusion(derivation: Derivation) -> list[str]:
@@ -163,12 +176,12 @@ def _step(case: Case) -> str:
         return "no step"
     if case.step == sp.oo:
         return "w becomes y a"
-    return "x is found numerically" if case.step is NUMERIC else f"x = {written(case.step)}"
+    return "x is found numerically" if case.step == NUMERIC else f"x = {written(case.step)}"
 
 
 def _next(derivation: Derivation, case: Case) -> str | None:
     """Return the square of the bound after a step; None if it is unchanged, or a long form of Lemma 1."""
-    if case.step == 0 or case.step is NUMERIC:
+    if case.step == 0 or case.step == NUMERIC:
         return None
     after = derivation.next_sq(case)
     return written(after) if derivation.recursive or sp.count_ops(after) <= MEDIUM else None
@@ -184,21 +197,21 @@ def _accounting(derivation: Derivation) -> str:
 
 def case_rows(derivation: Derivation) -> Iterator[tuple[str, list[Any], sp.Expr | None, sp.Expr]]:
     """Yield type, conditions, step and squared bound afterwards of each case; the step is None if it is numeric."""
-    for name, case in zip(ROMAN, derivation.cases, strict=False):
+    for number, case in enumerate(derivation.cases, 1):
         conditions = [*case.conditions] if case.step == 0 else [*case.conditions, *derivation.when]
         after = LEMMA_1_SQ if _is_long(derivation, case) else derivation.next_sq(case)
-        yield name, conditions, None if case.step is NUMERIC else case.step, after
+        yield roman(number), conditions, None if case.step == NUMERIC else case.step, after
 
 
 def _is_long(derivation: Derivation, case: Case) -> bool:
     """Whether Lemma 1 at the step is shorter than the bound written out."""
-    return case.step is NUMERIC or (not derivation.recursive and sp.count_ops(derivation.next_sq(case)) > LONG)
+    return case.step == NUMERIC or (not derivation.recursive and sp.count_ops(derivation.next_sq(case)) > LONG)
 
 
 def _rows(derivation: Derivation) -> list[tuple[str, str, str, str]]:
     """Return type, condition, new hypothesis and new bound of each case, as LaTeX."""
     rows = []
-    for case, (name, conditions, _, _) in zip(derivation.cases, case_rows(derivation), strict=False):
+    for case, (name, conditions, _, _) in zip(derivation.cases, case_rows(derivation), strict=True):
         when = r",\ ".join(_latex(one) for one in conditions) or r"\text{always}"
         rows.append((name, when, _latex_step(case), _latex_next(derivation, case)))
     return rows
@@ -209,7 +222,7 @@ def _latex_step(case: Case) -> str:
         return r"\mathbf{w}_i"
     if case.step == sp.oo:
         return r"y_i \mathbf{a}_i"
-    step = r"x^*" if case.step is NUMERIC else rf"x^* = {_latex(case.step)}"
+    step = r"x^*" if case.step == NUMERIC else rf"x^* = {_latex(case.step)}"
     return rf"\mathbf{{w}}_i + \|\mathbf{{w}}_i\|_2 \, x^* y_i \mathbf{{a}}_i, \quad {step}"
 
 
@@ -237,11 +250,14 @@ def html(derivation: Derivation) -> str:
         for name, *row in _rows(derivation)
     )
     proven = "".join(
-        f"<tr><td>{html_escape.escape(claim.statement)}</td><td>{html_escape.escape(verdict(claim))}</td></tr>"
+        f"<tr><td>{html_escape.escape(claim.statement)}</td><td>{html_escape.escape(str(claim.verdict))}</td></tr>"
         for claim in derivation.claims
+    )
+    memory = "".join(
+        f"<p>State {one.name}: {html_escape.escape(state(derivation, one))}.</p>" for one in derivation.state_symbols
     )
     head = "<tr><th>Type</th><th>Condition</th><th>$\\mathbf{w}_{i+1}$</th><th>$\\ell_{i+1}^2$</th></tr>"
     return (
         f"<p><b>{derivation.name}</b>: {html_escape.escape(derivation.origin)}</p><table>{head}{cells}</table>"
-        f"<table>{proven}</table><p>{html_escape.escape(str(derivation.mistake_bound()))}. {IN_REALS}</p>"
+        f"{memory}<table>{proven}</table><p>{html_escape.escape(str(derivation.mistake_bound()))}. {IN_REALS}</p>"
     )

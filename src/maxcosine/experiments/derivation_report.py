@@ -11,7 +11,7 @@ from typing import Any
 from maxcosine import files
 from maxcosine.certificate_text import mistake_bound
 from maxcosine.derive import Claim, Derivation
-from maxcosine.derive.text import IN_COUNTEREXAMPLES, TRAITS, case_rows, mathml, verdict, written
+from maxcosine.derive.text import IN_COUNTEREXAMPLES, TRAITS, case_rows, mathml, state, written
 from maxcosine.experiments import comparison_report, html_page, report
 from maxcosine.experiments.band_figure import band
 from maxcosine.experiments.charts import Figure
@@ -133,6 +133,7 @@ def _trial_numbers(derivation: Derivation, trial: Results | Comparison | None) -
 
 def _algorithm(derivation: Derivation) -> str:
     symbols = {**SYMBOLS, **{one.name: _range(one) for one in derivation.parameters}}
+    symbols |= {one.name: f"what the rule remembers: {state(derivation, one)}" for one in derivation.state_symbols}
     meanings = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in symbols.items())
     parts = [
         "<p>An example a with label y moves the hypothesis: w ← w + ‖w‖ x y a.</p>",
@@ -183,7 +184,7 @@ def _proofs(derivation: Derivation) -> str:
 
 
 def _claim_row(claim: Claim, kind: str) -> tuple[str, str]:
-    return escape(_pretty(claim.statement)), f'<span class="{kind}">{escape(verdict(claim))}</span>'
+    return escape(_pretty(claim.statement)), f'<span class="{kind}">{escape(str(claim.verdict))}</span>'
 
 
 def _pretty(text: str) -> str:
