@@ -110,6 +110,11 @@ def test_files_learn_what_columns_learn(tmp_path):
     assert_same_bits(state(found), state(OnePassClassifier().fit(X, y)))
 
 
+def test_files_with_rows_of_any_norm_are_learnt(tmp_path):
+    (tmp_path / "large.svm").write_text("".join(f"{k % 2} 1:{1e12 + k} 2:{k % 2}\n" for k in range(60)))
+    assert OnePassClassifier().fit_stream(tmp_path / "large.svm").n_seen_ == 60
+
+
 def test_names_of_classes_do_not_change_what_is_learnt():
     X, y = stream(100, n_classes=3)
     renamed = np.array([{"quince": 5, "apple": 9, "melon": -1}[label] for label in y])

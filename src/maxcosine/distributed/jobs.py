@@ -276,7 +276,9 @@ def fit(
 def _learn_lines(estimator: StreamClassifier, model: Any, shard: TextShard) -> tuple[Any, Tally]:
     dtype = str(model.dtype) if model is not None else estimator.dtype or shard.options.dtype
     names, spans = zip(*shard.spans, strict=True)
-    stream = Stream(names, replace(shard.options, dtype=dtype, purpose="learn"), spans=spans)
+    stream = Stream(
+        names, replace(shard.options, dtype=dtype, purpose="learn", any_norm=estimator._any_norm), spans=spans
+    )
     learner = StreamLearner(_settings(estimator, dtype), model)
     before = 0 if model is None else model.mistakes
     for batch in stream.batches():

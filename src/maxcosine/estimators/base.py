@@ -39,8 +39,9 @@ class StreamClassifier(DictMethods, FittedAttributes, ClassifierMixin, BaseEstim
     n_jobs: int | None = None
     verbose: int = 0
 
-    # The checks of parameters that a subclass adds.
+    # The checks of parameters that a subclass adds, and whether it learns from rows of any finite norm.
     _checks: ClassVar[Mapping[str, Check]] = {}
+    _any_norm: ClassVar[bool] = False
 
     def _new_model(self, labels: np.ndarray, features: Features, dtype: np.dtype, *, closed: bool) -> Any:
         """Return a model that has learnt nothing; `labels` are its first classes, `closed` refuses others."""
@@ -146,7 +147,7 @@ class StreamClassifier(DictMethods, FittedAttributes, ClassifierMixin, BaseEstim
         are_files = all(isinstance(one, str | os.PathLike) for one in sources)
         if options and not are_files:
             raise TypeError(f"{next(iter(options))} is an option for reading files; leave it out for chunks")
-        stream = open_stream(source, **options) if are_files else source
+        stream = open_stream(source, any_norm=self._any_norm, **options) if are_files else source
         chunks = stream.chunks_to_learn() if isinstance(stream, Stream) else stream
         if not isinstance(chunks, Iterable):
             raise TypeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -101,6 +101,8 @@ class OnePassClassifier(StreamClassifier):
     >>> learner.predict_proba(X[400:402]).round(1).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+
+    _any_norm: ClassVar[bool] = True
 
     def _new_model(self, labels: np.ndarray, features: Features, dtype: np.dtype, *, closed: bool) -> OnePassModel:
         return OnePassModel.create(np.sort(labels), features, dtype, closed=closed)
