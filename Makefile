@@ -125,7 +125,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-inp
 
 # What builds the core. A machine without a C++ compiler gets one from PyPI.
 $(VENV)/.build-tools: packaging/backend.py $(VENV)/.created
-	@$(PIP) scikit-build-core nanobind cmake ninja
+	@$(PIP) scikit-build-core nanobind cmake ninja setuptools wheel # the last two build pyspark
 	@$(PIP) $$($(BIN)/python packaging/backend.py) pip
 	@touch $@
 
