@@ -5,8 +5,9 @@ This runs ``python benchmarks/onepass.py --data DIR --json docs/results/onepass.
 out. Fashion-MNIST is downloaded if it is not in DIR/fashion.
 
 Every one-pass learner reads the same three orders of the training rows as they are, once, with its defaults, in one
-thread. The learners take turns. The batch learners do not depend on the order, so they run once; they choose their
-parameters by cross-validation. Sets without test examples are divided as ``benchmarks/gallery.py`` divides them.
+thread. The learners take turns, and their seconds are those of the processor, so that other work does not count. The
+batch learners do not depend on the order, so they run once; they choose their parameters by cross-validation. Sets
+without test examples are divided as ``benchmarks/gallery.py`` divides them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 import onepass_batch as batch
 from onepass_learners import OnePassLearner, Outcome, learners
-from onepass_problems import Problem, load_all
+from onepass_problems import Problem, Stream, load_all
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
@@ -44,12 +45,12 @@ def measure(problem: Problem, compared: list[OnePassLearner]) -> list[Figures]:
     runs: dict[str, Figures] = {one.name: {"mistakes": [[]], "seconds": []} for one in compared}
     rest: dict[str, Figures] = {}
     for seed in ORDERS:
-        order = np.random.default_rng(seed).permutation(len(problem.y))
+        stream = Stream(problem, np.random.default_rng(seed).permutation(len(problem.y)))
         for one in compared:
-            outcome = one.run(problem, order)
+            outcome = one.run(stream)
             _add(runs[one.name], problem, outcome, calibration=one.name == "onepass")
             if problem.rest_title is not None:
-                wins = onepass_against_rest(problem, order) if one.name == "onepass" else outcome.against_rest
+                wins = onepass_against_rest(stream) if one.name == "onepass" else outcome.against_rest
                 mistakes = np.sum(wins != (problem.y_test[:, None] == np.arange(problem.n_classes)), axis=0)
                 of_labels = rest.setdefault(one.name, {"mistakes": [[] for _ in mistakes]})["mistakes"]
                 for of_label, count in zip(of_labels, mistakes.tolist(), strict=True):
@@ -86,11 +87,11 @@ def expected_calibration_error(confidence: np.ndarray, right: np.ndarray) -> flo
     return float(np.abs(gaps).sum() / len(confidence))
 
 
-def onepass_against_rest(problem: Problem, order: np.ndarray) -> np.ndarray:
+def onepass_against_rest(stream: Stream) -> np.ndarray:
     """Learn each label against the rest, and return which win; the other learners do so for ten classes anyway."""
-    X, y = problem.X[order], problem.y[order]
-    models = (OnePassClassifier().fit(X, y == label) for label in range(problem.n_classes))
-    return np.column_stack([model.predict(problem.X_test) for model in models])
+    labels = range(stream.problem.n_classes)
+    models = (OnePassClassifier().fit(stream.X, stream.y == label) for label in labels)
+    return np.column_stack([model.predict(stream.problem.X_test) for model in models])
 
 
 def _set(problem: Problem, name: str, title: str, runs: dict[str, Figures], batches: dict[str, Figures]) -> Figures:
@@ -135,6 +136,7 @@ def main() -> None:
             "strengths": batch.STRENGTHS,
             "choice_iterations": batch.CHOICE_ITERATIONS,
             "final_iterations": batch.FINAL_ITERATIONS,
+            "tolerance": batch.TOLERANCE,
         },
         "versions": versions() | {name: version(name) for name in packages},
         "processor": processor(),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onepass_problems import Problem
+from onepass_problems import Stream
 from river import compose, linear_model, multiclass, preprocessing
 from scipy.special import expit
 from sklearn.linear_model import Perceptron, SGDClassifier
@@ -27,6 +27,7 @@ class Outcome:
     """What a learner says of the test rows after one pass."""
 
     seconds: float
+    """Of processor time."""
     predicted: np.ndarray
     probabilities: np.ndarray | None
     against_rest: np.ndarray | None
@@ -40,7 +41,7 @@ class OnePassLearner:
     name: str
     title: str
     family: str
-    run: Callable[[Problem, np.ndarray], Outcome]
+    run: Callable[[Stream], Outcome]
     small_only: bool = False
 
 
@@ -70,16 +71,16 @@ def learners() -> list[OnePassLearner]:
     return found
 
 
-def estimator_run(make: Callable[..., Any], *args: Any, **params: Any) -> Callable[[Problem, np.ndarray], Outcome]:
+def estimator_run(make: Callable[..., Any], *args: Any, **params: Any) -> Callable[[Stream], Outcome]:
     """Return how to measure an estimator in scikit-learn's manner."""
 
-    def run(problem: Problem, order: np.ndarray) -> Outcome:
-        X, y = problem.X[order], problem.y[order]
+    def run(stream: Stream) -> Outcome:
+        problem, X, y = stream.problem, stream.X, stream.y
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a single pass
-            started = time.perf_counter()
+            started = time.process_time()
             model = make(*args, **params).fit(X, y)
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
         probabilities = against_rest = None
         if hasattr(model, "predict_proba"):
             probabilities = model.predict_proba(problem.X_test)
@@ -90,16 +91,17 @@ def estimator_run(make: Callable[..., Any], *args: Any, **params: Any) -> Callab
     return run
 
 
-def vowpal_wabbit_run(arguments: list[str]) -> Callable[[Problem, np.ndarray], Outcome]:
+def vowpal_wabbit_run(arguments: list[str]) -> Callable[[Stream], Outcome]:
     """Return how to measure Vowpal Wabbit; many classes are learnt one against all (``--oaa``).
 
-    The seconds include reading the text, which it does in another thread. Two classes are -1 and 1. The table of
+    The seconds include those of the thread that reads the text. Two classes are -1 and 1. The table of
     weights has room for every feature and class, so that none share a weight.
     """
 
-    def run(problem: Problem, order: np.ndarray) -> Outcome:
+    def run(stream: Stream) -> Outcome:
         from vowpalwabbit import Workspace  # not among the packages of the tests
 
+        problem = stream.problem
         n_weights = (problem.X.shape[1] + 1) * (problem.n_classes if problem.n_classes > 2 else 1)
         setting = [*arguments, "-b", str(max(VW_BITS, (n_weights - 1).bit_length()))]
         labels = problem.y + 1 if problem.n_classes > 2 else 2 * problem.y - 1
@@ -108,11 +110,11 @@ def vowpal_wabbit_run(arguments: list[str]) -> Callable[[Problem, np.ndarray], O
         rows, test_rows = problem.vw_rows
         with tempfile.TemporaryDirectory() as folder:
             train, test, model, predicted, raw = (Path(folder) / name for name in ("train", "test", "model", "p", "r"))
-            train.write_text("".join(f"{labels[row]} {rows[row]}\n" for row in order.tolist()))
+            train.write_text("".join(f"{labels[row]} {rows[row]}\n" for row in stream.order.tolist()))
             test.write_text("\n".join(test_rows) + "\n")
-            started = time.perf_counter()
+            started = time.process_time()
             Workspace(arg_list=["--quiet", "-d", str(train), "-f", str(model), *setting]).finish()
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
             options = ["-d", str(test), "-i", str(model), "-p", str(predicted), "-r", str(raw)]
             Workspace(arg_list=["--quiet", "-t", *options]).finish()
             classes = np.loadtxt(predicted)
@@ -130,8 +132,9 @@ def vowpal_wabbit_run(arguments: list[str]) -> Callable[[Problem, np.ndarray], O
     return run
 
 
-def run_river(problem: Problem, order: np.ndarray) -> Outcome:
+def run_river(stream: Stream) -> Outcome:
     """Measure River's scaler and logistic regression; its scaler needs all features of a row, zeros too."""
+    problem = stream.problem
     train, test = dense_dicts(problem.X), dense_dicts(problem.X_test)
     labels = problem.y.tolist()
     learner = linear_model.LogisticRegression()
@@ -140,10 +143,10 @@ def run_river(problem: Problem, order: np.ndarray) -> Outcome:
     else:
         labels = [label == 1 for label in labels]
     model = compose.Pipeline(preprocessing.StandardScaler(), learner)
-    started = time.perf_counter()
-    for row in order.tolist():
+    started = time.process_time()
+    for row in stream.order.tolist():
         model.learn_one(train[row], labels[row])
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     predicted = [model.predict_proba_one(row) for row in test]
     probabilities = np.array([[shares.get(code, 0.0) for code in range(problem.n_classes)] for shares in predicted])
     return Outcome(seconds, probabilities.argmax(axis=1), probabilities, None)

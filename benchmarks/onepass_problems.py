@@ -56,6 +56,22 @@ class Problem:
         return vw_text(self.X), vw_text(self.X_test)
 
 
+@dataclass(frozen=True)
+class Stream:
+    """The training rows of a problem in some order."""
+
+    problem: Problem
+    order: np.ndarray
+
+    @cached_property
+    def X(self) -> Any:
+        return self.problem.X[self.order]
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        return self.problem.y[self.order]
+
+
 def vw_text(X: Any) -> list[str]:
     """Write rows as Vowpal Wabbit reads them."""
     X = scipy.sparse.csr_array(X)
