@@ -22,7 +22,7 @@ CORE := CMakeLists.txt $(shell find core -name '*.?pp')
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-fuzz test-browser test-spark fuzz lint bench bench-streams gallery docs clean
+.PHONY: help demo test test-all test-fuzz test-browser test-spark fuzz lint bench bench-streams gallery results-onepass docs clean
 
 help:
 	@echo "maxcosine: single-pass linear classifiers that carry a proof"
@@ -35,6 +35,7 @@ help:
 	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
 	@echo "  make bench-streams  from text files to models, beside Vowpal Wabbit; FOLDER=DIR for 20 GB of files"
 	@echo "  make gallery   test mistakes of derived learners, and the page that shows them; DATA=DIR with the data sets"
+	@echo "  make results-onepass  OnePassClassifier beside other learners, and the page; DATA=DIR with the data sets"
 	@echo "  make docs      the documentation, into docs/_build/html"
 	@echo "  make clean     remove what the targets wrote, except $(VENV)"
 	@echo
@@ -95,6 +96,11 @@ gallery: $(VENV)/.installed-test
 	@test -n "$(DATA)" || { echo "error: name the folder of data sets: make gallery DATA=DIR" >&2; exit 1; }
 	@$(BIN)/python benchmarks/gallery.py --data $(DATA) --json docs/results/gallery.json
 	@$(BIN)/python docs/generate_gallery.py
+
+results-onepass: $(VENV)/.installed-bench
+	@test -n "$(DATA)" || { echo "error: name the folder of data sets: make results-onepass DATA=DIR" >&2; exit 1; }
+	@$(BIN)/python benchmarks/onepass.py --data $(DATA) --json docs/results/onepass.json
+	@$(BIN)/python docs/generate_onepass.py
 
 docs: $(VENV)/.installed-docs
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
