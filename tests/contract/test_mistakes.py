@@ -121,7 +121,7 @@ def test_commands_count_what_mistakes_counts(tmp_path, options, passes):
         for x, label, weight in zip(X, y, weights, strict=True):
             features = " ".join(f"f{k}:{float(x[k])}" for k in np.flatnonzero(x))
             file.write(f"c{label} {weight} |a {features}\n")
-    arguments = ["rows.vw", "--exact", "--passes", passes, *options]
+    arguments = ["rows.vw", "--rule", "mcp", "--exact", "--passes", passes, *options]
     ran = run(tmp_path, "train", *arguments, "--model", "model", "--predictions", "predicted", "--json")
     assert ran.returncode == 0, ran.stderr
     multiclass = "joint" if "joint" in options else "ovr"

@@ -47,7 +47,7 @@ def trained(folder, kind, *options):
     name = "data.svm" if kind == "ids" else "data.vw"
     data = "".join(f"{label} {line}\n" for label, line in zip(labels, lines, strict=True))
     (folder / name).write_text(data)
-    assert run(folder, "train", name, "--model", "model", "--bits", BITS, *options).returncode == 0
+    assert run(folder, "train", name, "--rule", "mcp", "--model", "model", "--bits", BITS, *options).returncode == 0
     shown = run(folder, "predict", "model", name, "--scores").stdout
     scores = np.array([line.split("\t")[1:] for line in shown.splitlines()], float)
     predicted = [line.split("\t")[0] for line in shown.splitlines()]

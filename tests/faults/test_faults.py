@@ -20,7 +20,7 @@ GOOD = b"1 1:1 2:0.5\n-1 2:1 3:2\n1 1:2\n-1 3:1\n"
 
 def train(folder, *arguments, **options):
     """Train a model; return what the command did."""
-    return run(folder, "train", *arguments, "--model", "model", text=False, **options)
+    return run(folder, "train", *arguments, "--rule", "mcp", "--model", "model", text=False, **options)
 
 
 def written(folder):

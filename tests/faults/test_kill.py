@@ -12,8 +12,8 @@ from maxcosine import model_file
 from tests.commands import command
 
 WAYS = {
-    "columns": ("data.svm", []),
-    "names, two passes": ("data.vw", ["--exact", "--passes", 2, "--average"]),
+    "columns, one pass": ("data.svm", []),
+    "names, two passes of a rule": ("data.vw", ["--rule", "mcp", "--exact", "--passes", 2, "--average"]),
 }
 OUTPUTS = ("model", "predictions", "bad-lines")
 
