@@ -280,12 +280,10 @@ def _log_losses(results: dict[str, Any]) -> str:
         found = [one["runs"].get(name, {}) for one in sets]
         if any("log_loss" in run for run in found):
             cells = [
-                f"{log_loss(one, name):.4f}" if "log_loss" in run else "" for one, run in zip(sets, found, strict=True)
+                _loss(log_loss(one, name)) if "log_loss" in run else "" for one, run in zip(sets, found, strict=True)
             ]
             rows.append([title, *cells])
-    rows.append(
-        ["tuned LogisticRegression", *(f"{one['batch']['LogisticRegression']['log_loss']:.4f}" for one in sets)]
-    )
+    rows.append(["tuned LogisticRegression", *(_loss(one["batch"]["LogisticRegression"]["log_loss"]) for one in sets)])
     about = "Of the learners that give probabilities."
     return f"## Log loss\n\n{about}\n\n{_markdown(['learner', *(one['title'] for one in sets)], rows)}"
 
@@ -299,6 +297,10 @@ def _seconds(results: dict[str, Any]) -> str:
         rows.append([f"tuned {name}", *(_time(one["batch"][name]["seconds"]) for one in sets)])
     about = "Of one fit; those of the batch learners do not include the choice of their parameters."
     return f"## Seconds\n\n{about}\n\n{_markdown(['learner', *(one['title'] for one in sets)], rows)}"
+
+
+def _loss(found: float) -> str:
+    return f"{found:.4f}" if found >= 0.001 else f"{found:.1e}"
 
 
 def _time(found: float) -> str:
