@@ -142,16 +142,3 @@ def test_figures_are_those_of_single_classifiers(benchmark, monkeypatch):
         assert rest["runs"][name]["mistakes"][1][2] == np.sum(predicted != (y_test == 1))
     assert all(len(found["mistakes"]) == 3 for found in rest["batch"].values())
     assert joint["batch"]["LogisticRegression"]["log_loss"] < np.log(3)
-
-
-def test_vowpal_wabbit_learns_many_classes_as_one_against_the_rest(benchmark):
-    pytest.importorskip("vowpalwabbit")
-    X, y = load_iris(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    learner = next(one for one in benchmark.learners() if one.name == "vw_logistic")
-    joint = learner.run(benchmark.Stream(benchmark.Problem("", "", "", X, y, X, y, ""), order))
-    assert joint.probabilities.sum(axis=1) == pytest.approx(1.0)
-    for label in range(3):
-        alone = benchmark.Problem("", "", "", X, (y == label).astype(int), X, y, "")
-        single = learner.run(benchmark.Stream(alone, order))
-        assert (single.predicted == joint.against_rest[:, label]).all()

@@ -23,7 +23,7 @@ from maxcosine.score_sketch import Threshold
 class OnePassClassifier(StreamClassifier):
     """One pass, nothing to tune: no scaling, no learning rate, no choice of a rule; with probabilities and proofs.
 
-    Each value is squashed, z = sign(x) log(1 + |x|). The stream itself fixes the geometry, without labels: the
+    Each value is squashed, ``z = sign(x) log(1 + |x|)``. The stream itself fixes the geometry, without labels: the
     centre and the scale of each feature, and the length of each row. In this geometry two heads learn, logistic
     regression and MCP with exact accounting; each predicts by its last hypothesis and by its average. The four are
     mixed by their progressive errors. More than two classes are learnt jointly. An example costs time linear in its
@@ -82,8 +82,8 @@ class OnePassClassifier(StreamClassifier):
 
     Notes
     -----
-    The boundary is not a hyperplane in the features, so there is no `coef_`. With z = sign(x) log(1 + |x|) and
-    R = sqrt(1 + sum(((z - center_) / scale_)^2)), a score is ``(z - center_) @ weights_.T / R + intercept_``.
+    The boundary is not a hyperplane in the features, so there is no `coef_`. With ``z = sign(x) log(1 + |x|)``
+    and ``R = sqrt(1 + sum(((z - center_) / scale_)^2))``, a score is ``(z - center_) @ weights_.T / R + intercept_``.
 
     References
     ----------
