@@ -11,7 +11,7 @@ from tests.adversarial.generator import MODELS_PER_CASE
 from tests.adversarial.shards import Shard
 
 FIRST_SEED = int(os.environ.get("MAXCOSINE_SEED", "0"))
-FEW, MANY = 40, 100  # cases in a shard
+FEW, MANY = 20, 100  # cases in a shard
 QUICK_SHARDS, SLOW_SHARDS = 2, 50
 
 # What the cases of a slow shard must show, so that no check is idle: claims checked, by kind.

@@ -29,6 +29,7 @@ def test_members_winners_and_judgement_as_json(folder):
     assert found["judged"]["permutations"] == 2
 
 
+@pytest.mark.slow
 def test_table_says_how_many_were_tried_and_report_and_figures_are_written(folder):
     printed = succeed(folder, "explore", *FAMILY, *FEW, "--on", "a.svm", "--report", "map.html", "--figures", "f")
     assert "6 members of family were tried, " in printed

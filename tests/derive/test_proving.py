@@ -106,9 +106,9 @@ def check_random_claims(seed: int, count: int) -> Counter[str]:
 
 
 def test_random_claims_are_decided_rightly() -> None:
-    found = check_random_claims(seed=1, count=100)
-    assert found["proved"] > 25
-    assert found["false"] > 25
+    found = check_random_claims(seed=1, count=60)
+    assert found["proved"] > 15
+    assert found["false"] > 15
 
 
 @pytest.mark.slow

@@ -24,7 +24,9 @@ def commands(page):
         yield from zip(parts[::2], parts[1::2], strict=True)
 
 
-@pytest.mark.parametrize(("lesson", "n_commands"), [("first_file", 7), ("derive", 5)])
+@pytest.mark.parametrize(
+    ("lesson", "n_commands"), [("first_file", 7), pytest.param("derive", 5, marks=pytest.mark.slow)]
+)
 def test_commands_print_what_the_page_shows(tmp_path, lesson, n_commands):
     pairs = list(commands(LESSONS / f"{lesson}.md"))
     assert len(pairs) == n_commands

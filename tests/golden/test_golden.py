@@ -18,6 +18,7 @@ def test_rule_learns_the_recorded_bits(rule, storage):
     assert not list(differences(storage, rule))
 
 
+@pytest.mark.slow
 def test_baseline_instruction_set_gives_the_recorded_bits():
     if core.LEVEL != "v3":
         pytest.skip(f"this process has compared the only instruction set here, {core.LEVEL}")

@@ -26,7 +26,8 @@ def tuned(X, y):
 
 # The bounds are shares of the test examples, and nats. Digits has 1,257 examples for ten classes, too few for one pass.
 @pytest.mark.parametrize(
-    ("load", "more_errors", "more_log_loss"), [(load_digits, 0.035, 0.1), (load_breast_cancer, 0.015, 0.03)]
+    ("load", "more_errors", "more_log_loss"),
+    [pytest.param(load_digits, 0.035, 0.1, marks=pytest.mark.slow), (load_breast_cancer, 0.015, 0.03)],
 )
 def test_error_and_log_loss_are_near_those_of_a_tuned_logistic_regression(load, more_errors, more_log_loss):
     X, X_test, y, y_test = divide(load)

@@ -33,7 +33,9 @@ def test_every_example_changes_the_state_as_in_the_reference(name):
         # Equal margins of two classes may be told apart by rounding.
         if np.abs(expected).max() > TOLERANCE:
             assert predicted[0] == expected_class, t
-        assert_equals_reference(state, reference, TOLERANCE)
+        if t < 40 or t % 10 == 0:  # comparing everything takes longer than learning
+            assert_equals_reference(state, reference, TOLERANCE)
+    assert_equals_reference(state, reference, TOLERANCE)
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -54,6 +56,7 @@ def test_scores_of_rows_that_are_not_learnt(name):
         assert ours.tobytes() == old.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [binary, joint])
 def test_thousands_of_rows(make):
     """Sums that are corrected at T = 2^k, and by every row, do not drift."""
@@ -82,7 +85,8 @@ def test_a_geometry_that_is_fixed_between_powers_of_two(name, cut):
             state.fix_geometry()
             reference.geometry.mu = reference.geometry.S / cut
             reference.geometry.fix(np.flatnonzero(reference.geometry.n))
-        assert_equals_reference(state, reference, TOLERANCE)
+        if t % 20 == 0:
+            assert_equals_reference(state, reference, TOLERANCE)
     expected = np.array([reference.margins(x) for x in X])
     assert distance(margins_of(state, X), expected) <= TOLERANCE
 
