@@ -125,7 +125,7 @@ def test_formulas_of_a_derivation_are_laid_out_without_messages_or_requests(read
 def test_map_has_a_cell_for_each_member_and_an_outline(read, folder, viewport):
     reader = read("explored", viewport=viewport)
     assert len(reader.charts) == 4
-    cells = reader.page.locator("#chart-map .mark-rect path")
+    cells = reader.page.locator("#chart-map .role-mark.mark-rect path")
     assert cells.count() == 6
     assert reader.page.locator("#chart-map .mark-rule line").count() >= 4
     cells.first.hover(force=True)
