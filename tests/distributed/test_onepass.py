@@ -127,3 +127,10 @@ def test_workers_of_dask_give_the_same_bits(client, rounds):
     learner = DaskOnlineClassifier(OnePassClassifier(), rounds=rounds, fan_in=3).fit(rows, labels)
     assert np.array_equal(learner.predict(rows).compute(), expected.predict(X))
     assert np.array_equal(learner.decision_function(rows).compute(), expected.decision_function(X))
+
+
+def test_error_is_not_given_after_a_second_round():
+    """The rows of a second round were learnt before, so their predictions prove nothing."""
+    once, twice = (fit(cut(2), OnePassClassifier(), rounds=rounds) for rounds in (1, 2))
+    assert once.error_.judged == len(Y)
+    assert not hasattr(twice, "error_")

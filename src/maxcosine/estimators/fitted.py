@@ -58,7 +58,8 @@ class FittedAttributes:
         come independently. It exists after one pass only: predictions of examples that were learnt before prove
         nothing.
         """
-        passes = getattr(self, "passes", 1)
+        # Rounds on a cluster are passes, too.
+        passes = max(getattr(self, "passes", 1), len(getattr(self, "rounds_", ())))
         if passes > 1:
             raise AttributeError(
                 f"error_ is about examples that were not learnt before; after passes={passes} see mistakes_, or score "
