@@ -288,7 +288,7 @@ class OnePassModel(BaseModel):
     def predicted_codes(self, scores: np.ndarray) -> np.ndarray:
         """Codes of the predicted classes, among those that have come."""
         known = np.flatnonzero(self._has_come())
-        if len(known) == 1 or len(self.classes) == 1:
+        if len(known) <= 1 or len(self.classes) == 1:
             return np.full(len(scores), known[0] if len(known) else 0, np.intp)
         return super().predicted_codes(scores) if self.one_score else known[scores[:, known].argmax(axis=1)]
 
