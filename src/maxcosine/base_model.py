@@ -84,6 +84,11 @@ class BaseModel:
         """The progressive error, with an interval for the mean true error of the hypotheses used."""
         return ProgressiveError(self.mistakes, self.n_judged)
 
+    @property
+    def drifts(self) -> list[Any]:
+        """The alarms of a drift so far; only the one-pass learner watches for them."""
+        return []
+
     def copy(self) -> Self:
         """An independent model of the same values."""
         with self.lock.reading:

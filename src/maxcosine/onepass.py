@@ -219,6 +219,13 @@ class OnePassState:
         if n_features > self.n_features:
             self.grow(n_features + n_features // (2 if n_features < 2**18 else 8))
 
+    def make_ready(self, n_features: int, n_classes: int) -> None:
+        """Make room for this many features, and know this many classes, at least."""
+        if n_features > self.n_features:
+            self.grow(n_features)
+        if n_classes > self.n_classes:
+            self.add_classes(n_classes)
+
     def grow(self, n_features: int) -> None:
         """Make room for more features; known features keep their slots."""
         a, n_new = self.arrays, n_features - self.n_features

@@ -20,10 +20,12 @@ because c_k <= 1, and merging takes one for each model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxcosine.drift import DriftWatch
 from maxcosine.features import union
 from maxcosine.labels import LabelEncoder, united
 from maxcosine.onepass import LANES, OnePassState
@@ -62,6 +64,7 @@ def merge(models: Sequence[OnePassModel], base: OnePassModel | None = None) -> O
     if not models:
         raise ValueError("there is nothing to merge: give at least one fitted model")
     _check_compatible(models)
+    models = [_settled(model) for model in models]
     everyone = [*models] if base is None else [base, *models]
     classes = united(*[model.classes for model in everyone])
     features, slots = union([model.features for model in everyone])
@@ -76,7 +79,7 @@ def merge(models: Sequence[OnePassModel], base: OnePassModel | None = None) -> O
     for number, model in enumerate(models):
         own_slots, own_known = slots[number + 1], known[number + 1]
         went_on = own_known[: len(known[0])] == known[0] and np.array_equal(own_slots[: len(slots[0])], slots[0])
-        if not went_on or model.n_seen < start.rows:
+        if not went_on or model.state.rows < start.rows:
             raise ValueError(f"model {number} has not gone on from the base; merge it without one")
         before = OnePassState(start.arrays)
         before.add_classes(model.state.n_classes)  # as it was when they came
@@ -88,7 +91,30 @@ def merge(models: Sequence[OnePassModel], base: OnePassModel | None = None) -> O
     blocks = np.full(len(classes), -1)
     blocks[order] = np.arange(len(order))
     sketch = _merged_sketch(base, models, known, order)
-    return OnePassModel(classes, state, features, all(model.closed for model in models), blocks, sketch)
+    return OnePassModel(
+        classes,
+        state,
+        features,
+        all(model.closed for model in models),
+        blocks,
+        sketch,
+        n_seen=_added_up(lambda model: model.n_seen, models, base),
+        mistakes=_added_up(lambda model: model.mistakes, models, base),
+    )
+
+
+def _settled(model: OnePassModel) -> OnePassModel:
+    """A model in which the learner that predicts stands alone, if two are on trial."""
+    trial = model.drift.trial
+    if trial is None or not trial.fresh_predicts:
+        return model
+    return replace(model, state=trial.state, sketch=trial.sketch, drift=DriftWatch())
+
+
+def _added_up(count: Callable[[OnePassModel], int], models: Sequence[OnePassModel], base: OnePassModel | None) -> int:
+    """The count of the base and what each model added."""
+    before = 0 if base is None else count(base)
+    return before + sum(count(model) - before for model in models)
 
 
 def _merged_sketch(

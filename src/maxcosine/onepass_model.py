@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -11,6 +12,7 @@ import numpy as np
 from maxcosine.base_model import BaseModel
 from maxcosine.certificate_text import rounded_up
 from maxcosine.core import NO_ROOM, FeatureIndex, ModelLock
+from maxcosine.drift import Drift, DriftWarning, DriftWatch, OnDrift, Trial
 from maxcosine.engine import in_threads
 from maxcosine.features import Features, plain_dict
 from maxcosine.labels import LabelEncoder, united
@@ -44,7 +46,7 @@ class OnePassCertificate(NamedTuple):
     coef_sum : float
         Lambda, the sum of its coefficients.
     seen : int
-        The rows.
+        The rows that the hypothesis was learnt from: all, or those since a fresh learner began because of a drift.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class OnePassCertificate(NamedTuple):
     def __str__(self) -> str:
         return (
             "Certificate of the one-pass hypothesis\n"
-            f"  proven: no separator of the {self.seen:,} examples seen has a margin above "
+            f"  proven: no separator of the {self.seen:,} examples learnt has a margin above "
             f"{rounded_up(self.margin_ceiling, 4)}\n"
             "  in the centred and scaled space that the stream has fixed, as it is now"
         )
@@ -85,6 +87,12 @@ class OnePassModel(BaseModel):
     """By class code: the number of its block, in the order in which classes come; -1 before its first row."""
     sketch: ScoreSketch | None = field(default_factory=ScoreSketch)
     """The margins that rows of two classes had before they were learnt; None with more classes."""
+    n_seen: int = 0
+    """Examples seen; those of weight 0 are not."""
+    mistakes: int = 0
+    """How many of them were predicted wrongly before they were learnt, by the hypothesis that predicted."""
+    drift: DriftWatch = field(default_factory=DriftWatch)
+    on_drift: OnDrift = "restart"
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     lock: ModelLock = field(default_factory=ModelLock, init=False, repr=False)
 
@@ -107,19 +115,20 @@ class OnePassModel(BaseModel):
         return ONEPASS
 
     @property
-    def n_seen(self) -> int:
-        """Examples seen."""
-        return self.state.rows
-
-    @property
     def n_judged(self) -> int:
         """The same: rows of weight 0 are not seen."""
         return self.n_seen
 
     @property
-    def mistakes(self) -> int:
-        """How many of them were predicted wrongly before they were learnt, by the hypothesis that predicts."""
-        return self.state.mistakes
+    def drifts(self) -> list[Drift]:
+        """The alarms of a drift so far, and what came of them."""
+        return list(self.drift.history)
+
+    @property
+    def active(self) -> OnePassState:
+        """The state of the learner that predicts: the old one, or a fresh one on trial that makes fewer errors."""
+        trial = self.drift.trial
+        return trial.state if trial is not None and trial.fresh_predicts else self.state
 
     def copied(self) -> Self:
         """A copy for a caller that holds the lock."""
@@ -129,6 +138,7 @@ class OnePassModel(BaseModel):
             features=self.features.copy(),
             blocks=self.blocks.copy(),
             sketch=None if self.sketch is None else self.sketch.copy(),
+            drift=self.drift.copy(),
         )
 
     # Learning
@@ -168,41 +178,119 @@ class OnePassModel(BaseModel):
         self.changed()
         self.make_room()
         order = np.arange(len(codes)) if order is None else order
-        counted = order if weights is None else order[weights[order] > 0.0]
-        self._begin(codes[counted])
+        counts = np.ones(len(order), bool) if weights is None else weights[order] > 0.0
+        n_known = self.state.n_classes
+        self._begin(codes[order[counts]])
         blocks = np.maximum(self.blocks, 0)[codes]  # rows of weight 0 may be of a class that has not come
         mapped = mapped or self.features.index is not None
-        found = np.empty(len(codes), np.int64) if predicted is not None else None
         if len(self.classes) > 2:
-            self.sketch = None
-        margins = None if self.sketch is None else np.empty((len(codes), 1))
+            self._forget_sketches()
         rows = np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows
+
+        def learn(state: OnePassState, sketch: ScoreSketch | None, start: int) -> np.ndarray:
+            """Let a learner learn the rows from this place of the order on; return the blocks that it predicted."""
+            found = np.empty(len(codes), np.int64)
+            margins = None if sketch is None else np.empty((len(codes), 1))
+            self._sweep_all(state, rows, mapped, blocks, weights, order[start:], found, margins)
+            if sketch is not None and margins is not None:
+                learnt = order[start:][counts[start:]]
+                sketch.add(margins[learnt, 0], blocks[learnt] == 1)
+            return found[order[start:]]
+
+        guesses = self._watch(blocks[order], counts, learn(self.state, self.sketch, 0), n_known, learn)
+        if predicted is not None:
+            predicted[order] = self._codes_of_blocks()[guesses]
+
+    def _forget_sketches(self) -> None:
+        self.sketch = None
+        if self.drift.trial is not None:
+            self.drift.trial.sketch = None
+
+    def _sweep_all(
+        self,
+        state: OnePassState,
+        rows: Any,
+        mapped: bool,
+        blocks: Any,
+        weights: Any,
+        order: np.ndarray,
+        found: Any,
+        margins: Any,
+    ) -> None:
         done = 0
         while done < len(order):
-            more, fault = self._sweep(rows, mapped, blocks, weights, order[done:], found, margins)
+            more, fault = _sweep(state, rows, mapped, blocks, weights, order[done:], found, margins)
             done += more
             if fault == _NEW_CLASS:
-                self.state.add_classes(int(blocks[order[done]]) + 1)
+                state.add_classes(int(blocks[order[done]]) + 1)
             elif fault == _NOT_CANONICAL:
                 rows = canonical(rows)
             elif fault == _BAD_ROW:
                 row = int(order[done])
                 raise bad_row(row_values(rows, row), row)
-        if self.sketch is not None and margins is not None:
-            self.sketch.add(margins[counted, 0], blocks[counted] == 1)
-        if predicted is not None and found is not None:
-            predicted[order] = self._codes_of_blocks()[found[order]]
 
-    def _sweep(
-        self, rows: Any, mapped: bool, blocks: Any, weights: Any, order: Any, found: Any, margins: Any
-    ) -> tuple[int, int]:
-        engine = self.state.engine
-        if isinstance(rows, np.ndarray):
-            return engine.learn_dense(rows, blocks, weights, order, found, margins)
-        sparse = rows if isinstance(rows, SlotRows) else slot_rows_of(rows)
-        return engine.learn_rows(
-            sparse.indptr, sparse.slots, sparse.values, mapped, blocks, weights, order, found, margins
-        )
+    def _watch(
+        self,
+        truth: np.ndarray,
+        counts: np.ndarray,
+        guesses: np.ndarray,
+        n_known: int,
+        learn: Callable[[OnePassState, ScoreSketch | None, int], np.ndarray],
+    ) -> np.ndarray:
+        """Count rows that the old learner has learnt, and look for a drift; return what was predicted for them.
+
+        Learners do not depend on each other. So a fresh one may learn all rows from the alarm on before it is known
+        which of the two predicts, and the outcome does not depend on chunks.
+
+        Parameters
+        ----------
+        truth, counts, guesses
+            For each row: its block, whether its weight is positive, and the block that the old learner predicted.
+        n_known
+            How many classes were known before these rows.
+        learn
+            Lets a learner learn the rows from a place on, and returns its predictions.
+        """
+        drift, places, done = self.drift, np.flatnonzero(counts), 0
+        while drift.trial is not None or self.on_drift != "ignore":
+            if drift.trial is None:
+                wrong = (guesses != truth)[places[done:]]
+                taken = drift.goes_off(wrong, self.n_seen + done, "trial" if self.on_drift == "restart" else "warned")
+                if taken is None:
+                    break
+                done += taken
+                if self.on_drift == "warn":
+                    warnings.warn(f"the stream may have changed: {drift.history[-1]}", DriftWarning, stacklevel=2)
+                else:
+                    known = max(n_known, int(truth[places[:done]].max(initial=-1)) + 1)
+                    drift.trial = self._new_trial(known, self.state.rows - (len(places) - done))
+                continue
+            start = int(places[done - 1]) + 1 if done else 0
+            if start == len(guesses):
+                break
+            trial = drift.trial
+            trial.state.make_ready(self.state.n_features, n_known)
+            fresh = learn(trial.state, trial.sketch, start)
+            now = places[done:]
+            chosen, outcome = trial.judge((guesses != truth)[now], (fresh != truth[start:])[now - start])
+            stop = int(now[len(chosen) - 1]) + 1 if outcome else len(guesses)
+            # A row of weight 0 is predicted by the learner that predicts the next row that counts.
+            by_fresh = np.append(chosen, trial.fresh_predicts)[np.searchsorted(now[: len(chosen)], range(start, stop))]
+            guesses[start:stop] = np.where(by_fresh, fresh[: stop - start], guesses[start:stop])
+            done += len(chosen)
+            if outcome is None:
+                break
+            if outcome == "restarted":
+                self.state, self.sketch = trial.state, trial.sketch
+                guesses[stop:] = fresh[stop - start :]
+            drift.end_trial(self.n_seen + done, outcome)
+        self.n_seen += len(places)
+        self.mistakes += int((guesses != truth)[places].sum())
+        return guesses
+
+    def _new_trial(self, n_classes: int, limit: int) -> Trial:
+        state = OnePassState.create(self.state.n_features, self.dtype, n_classes=n_classes)
+        return Trial(state, ScoreSketch() if len(self.classes) <= 2 else None, limit)
 
     def _codes_of_blocks(self) -> np.ndarray:
         """By block: the code of its class; the last entry, which -1 refers to, is -1."""
@@ -214,21 +302,27 @@ class OnePassModel(BaseModel):
     def _learn_dict(self, index: FeatureIndex, x: dict[Any, Any], code: int, weight: float) -> None:
         if weight > 0.0:
             self._begin(np.array([code]))
-        block = max(0, int(self.blocks[code]))
-        while True:
-            fault, detail, margins = self.state.engine.learn_dict(index, x, block, weight)
-            if fault == NO_ROOM:
-                self.state.reserve(detail)
-            elif fault == _NEW_CLASS:
-                self.state.add_classes(block + 1)
-            elif fault == _BAD_ROW:
-                raise bad_row(np.array([float(value) for value in x.values()]), 0)
-            else:
-                break
+        block, n_known = max(0, int(self.blocks[code])), self.state.n_classes
         if len(self.classes) > 2:
-            self.sketch = None
-        elif self.sketch is not None and weight > 0.0:
-            self.sketch.add(np.array(margins), np.array([block == 1]))
+            self._forget_sketches()
+
+        def learn(state: OnePassState, sketch: ScoreSketch | None, start: int) -> np.ndarray:
+            while True:
+                fault, detail, margins = state.engine.learn_dict(index, x, block, weight)
+                if fault == NO_ROOM:
+                    state.reserve(detail)
+                elif fault == _NEW_CLASS:
+                    state.add_classes(block + 1)
+                elif fault == _BAD_ROW:
+                    raise bad_row(np.array([float(value) for value in x.values()]), 0)
+                else:
+                    break
+            if sketch is not None and weight > 0.0:
+                sketch.add(np.array(margins), np.array([block == 1]))
+            return np.array([detail])
+
+        guesses = learn(self.state, self.sketch, 0)
+        self._watch(np.array([block]), np.array([weight > 0.0]), guesses, n_known, learn)
 
     # Predicting
 
@@ -244,12 +338,13 @@ class OnePassModel(BaseModel):
         """Margins of one example of keys, as `margins` gives them for one row."""
         x = plain_dict(x)
         index = self.features.index_for(x, grow=False)
-        return np.array([self.state.engine.score_dict(index, x)])
+        return np.array([self.active.engine.score_dict(index, x)])
 
     def margins(self, rows: Any, n_threads: int = 1) -> np.ndarray:
         """Margins of rows of slots, one for each block."""
-        engine, n_rows = self.state.engine, rows.shape[0] if hasattr(rows, "shape") else len(rows)
-        found = np.empty((n_rows, self.state.n_blocks))
+        state = self.active
+        engine, n_rows = state.engine, rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        found = np.empty((n_rows, state.n_blocks))
         work: Callable[[int, int], None]
         if isinstance(rows, np.ndarray):
             dense = np.ascontiguousarray(rows)
@@ -283,7 +378,7 @@ class OnePassModel(BaseModel):
         return scores
 
     def _has_come(self) -> np.ndarray:
-        return (self.blocks >= 0) & (self.blocks < self.state.n_classes)
+        return (self.blocks >= 0) & (self.blocks < self.active.n_classes)
 
     def predicted_codes(self, scores: np.ndarray) -> np.ndarray:
         """Codes of the predicted classes, among those that have come."""
@@ -299,14 +394,16 @@ class OnePassModel(BaseModel):
         if len(known) <= 1:
             found[:, known[:1] if len(known) else 0] = 1.0
         else:
-            found[:, known] = self.state.probabilities(margins)[:, self.blocks[known]]
+            found[:, known] = self.active.probabilities(margins)[:, self.blocks[known]]
         return found
 
     def threshold(self, **wanted: float | None) -> Threshold:
         """The threshold on scores for a precision, recall, share or cost ratio; see `ScoreSketch.threshold`."""
-        if self.sketch is None or len(self.classes) != 2:
+        trial = self.drift.trial
+        sketch = trial.sketch if trial is not None and trial.fresh_predicts else self.sketch
+        if sketch is None or len(self.classes) != 2:
             raise ValueError(f"a threshold tells two classes apart, and the model has {len(self.classes)}")
-        sketch = self.sketch if self._sign > 0.0 else self.sketch.flipped()
+        sketch = sketch if self._sign > 0.0 else sketch.flipped()
         return sketch.threshold(**wanted)
 
     # What was learnt
@@ -318,10 +415,10 @@ class OnePassModel(BaseModel):
         weight (z - centre), divided by R, plus the constant. Features that have not come have the scale infinity.
         """
         if "hypothesis" not in self._cache:
-            a = self.state.arrays
-            n, rows, factors = self.features.n_slots, max(1, self.state.rows), self._lane_factors()
-            centre, metric = self.state.centre[:n], a.features["metric"][:n]
-            blocks = range(self.state.n_blocks)
+            state = self.active
+            a, n, rows, factors = state.arrays, self.features.n_slots, max(1, state.rows), self._lane_factors()
+            centre, metric = state.centre[:n], a.features["metric"][:n]
+            blocks = range(state.n_blocks)
             weights = np.array([a.weights[:n, 4 * b : 4 * b + 4] @ factors for b in blocks], float)
             weights = metric * (weights - np.outer(a.blocks["s"][: len(blocks)] @ factors, centre))
             constants = CONSTANT / np.sqrt(rows) * (a.blocks["beta"][: len(blocks)] @ factors)
@@ -343,7 +440,7 @@ class OnePassModel(BaseModel):
 
     def _lane_factors(self) -> np.ndarray:
         """What the four numbers of a weight count in the mixture; see lane_factors in core/onepass_claim.hpp."""
-        s, rows = self.state.scalars, self.state.rows
+        s, rows = self.active.scalars, self.active.rows
         least = s["errors"].min()
         shares = np.exp(-(s["errors"] - least) / (2.0 * np.sqrt(1.0 + least)))
         shares = shares / shares.sum() * (1 + rows) / (1.0 + s["sizes"])
@@ -356,6 +453,19 @@ class OnePassModel(BaseModel):
     def certificate(self) -> OnePassCertificate:
         """What is proven of the rows seen, in the geometry as it is now."""
         if "certificate" not in self._cache:
-            claim = self.state.claim()
-            self._cache["certificate"] = OnePassCertificate(claim.ceiling, claim.norm, claim.coef_sum, self.n_seen)
+            state = self.active
+            claim = state.claim()
+            self._cache["certificate"] = OnePassCertificate(claim.ceiling, claim.norm, claim.coef_sum, state.rows)
         return self._cache["certificate"]  # type: ignore[no-any-return]
+
+
+def _sweep(
+    state: OnePassState, rows: Any, mapped: bool, blocks: Any, weights: Any, order: Any, found: Any, margins: Any
+) -> tuple[int, int]:
+    """Let the core learn rows; return how many it has done, and why it ended."""
+    if isinstance(rows, np.ndarray):
+        return state.engine.learn_dense(rows, blocks, weights, order, found, margins)
+    sparse = rows if isinstance(rows, SlotRows) else slot_rows_of(rows)
+    return state.engine.learn_rows(
+        sparse.indptr, sparse.slots, sparse.values, mapped, blocks, weights, order, found, margins
+    )

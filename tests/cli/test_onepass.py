@@ -37,6 +37,45 @@ def test_command_learns_what_the_classifier_learns(folder, data):
     assert isinstance(load(folder / "m"), OnePassClassifier)
 
 
+def flipped(folder):
+    """Write a stream whose labels change their meaning after 400 rows."""
+    later = svm(400, seed=2).replace("c0 ", "x ").replace("c1 ", "c0 ").replace("x ", "c1 ")
+    (folder / "flipped.svm").write_text(svm(400) + later)
+    return "flipped.svm"
+
+
+def test_drift_is_shown_by_train_and_inspect(folder):
+    found = train(folder, flipped(folder))
+    assert [one["outcome"] for one in found["drift"]] == ["restarted"]
+    assert 400 < found["drift"][0]["alarm"] <= 464
+    assert outcome(folder, "inspect", "m")["drift"] == found["drift"]
+    shown = " ".join(succeed(folder, "inspect", "m").split())
+    assert re.search(r"drift alarm after 4\d\d examples; a fresh learner replaced .* \(a heuristic\)", shown)
+    warned = train(folder, "flipped.svm", "--on-drift", "warn")
+    assert {one["outcome"] for one in warned["drift"]} == {"warned"}
+    ignored = train(folder, "flipped.svm", "--on-drift", "ignore")
+    assert ignored["drift"] == []
+    assert ignored["progressive_error"] > found["progressive_error"]
+
+
+def test_training_goes_on_from_a_model_on_trial_to_the_same_bits(folder):
+    whole = train(folder, flipped(folder))
+    expected = model_file.digest(folder / "m")
+    lines = (folder / "flipped.svm").read_text().splitlines(keepends=True)
+    (folder / "first.svm").write_text("".join(lines[:450]))
+    (folder / "rest.svm").write_text("".join(lines[450:]))
+    found = succeed(folder, "train", "first.svm", "--model", "first")
+    assert "a fresh learner is on trial" in " ".join(found.split())
+    assert train(folder, "rest.svm", "--init", "first")["drift"] == whole["drift"]
+    assert model_file.digest(folder / "m") == expected
+
+
+def test_on_drift_is_for_onepass_on_one_machine(folder):
+    arguments = ("train", "a.svm", "--model", "m", "--on-drift", "warn")
+    assert "goes with onepass" in refuse(folder, *arguments, "--rule", "mcp")
+    assert "one machine" in refuse(folder, *arguments, "--on", "dask-local:2")
+
+
 def test_hashed_exact_and_double_models_go_on_from_checkpoints_to_the_same_bits(folder):
     for options in (["--bits", "8"], ["--exact"], ["--float64"]):
         train(folder, "many.svm", *options)

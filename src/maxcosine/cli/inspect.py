@@ -50,6 +50,7 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
         "mistakes": model.mistakes,
         "judged": model.n_judged,
         "error_interval": _error_interval(loaded),
+        "drift": [one._asdict() for one in model.drifts],
         "certificate": certificate_values(model.certificate()),
         "trained": loaded.provenance,
         "heaviest": heaviest(model, labels, top),

@@ -81,6 +81,7 @@ def show_outcome(outcome: dict[str, Any]) -> None:
             "rule": outcome["rule"],
             "progressive error": f"{outcome['progressive_error']:.3%}",
             "true error": _true_error(outcome["error_interval"]),
+            "drift": _drifts(outcome["drift"]),
             "test error": _test_error(outcome),
             "updates": None if outcome["updates"] is None else f"{int(np.sum(outcome['updates'])):,}",
             "margin ceiling": _first(["none" if one is None else rounded_up(one, 4) for one in ceilings]),
@@ -92,6 +93,16 @@ def show_outcome(outcome: dict[str, Any]) -> None:
         }
     )
     report_bad_lines(outcome)
+
+
+def _drifts(history: list[dict[str, Any]]) -> str | None:
+    """Return the last alarm in words, and how many there were; None if there was none."""
+    from maxcosine.drift import Drift
+
+    if not history:
+        return None
+    count = "" if len(history) == 1 else f"{len(history)} alarms, the last: "
+    return f"{count}{Drift(**history[-1])} (a heuristic)"
 
 
 def _true_error(interval: Sequence[float] | None) -> str | None:
@@ -281,6 +292,7 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
         share = found["mistakes"] / found["judged"]
         rows["progressive error"] = f"{share:.3%}: {found['mistakes']:,} of {found['judged']:,} predicted wrongly"
         rows["true error"] = _true_error(found["error_interval"])
+        rows["drift"] = _drifts(found["drift"])
     _show_pairs(rows)
     typer.echo()
     for line in str(certificate).split("\n"):

@@ -98,6 +98,13 @@ def train(
             min=1, metavar="N", help="Stop after N examples with no fewer wrong predictions than the N before them."
         ),
     ] = None,
+    on_drift: Annotated[
+        Literal["restart", "warn", "ignore"],
+        typer.Option(
+            help="If the share of wrong predictions rises: let a fresh learner compete with the old one, only say so, "
+            "or do not look. For onepass only; the alarm is a heuristic."
+        ),
+    ] = "restart",
     bad_lines: BadLines = None,
     force: Annotated[bool, typer.Option("--force", help="Start again where there is a checkpoint.")] = False,
     json: Json = False,
@@ -144,15 +151,18 @@ def train(
     settings: Settings | OnePassSettings
     if name == ONEPASS:
         _refuse_options_of_rules({**how, "param": param, "passes": passes > (1 if cluster.on is None else 2)})
-        settings, params, own_file = OnePassSettings(read.dtype), {}, None
+        settings, params, own_file = OnePassSettings(read.dtype, on_drift), {}, None
         read = replace(read, any_norm=True)
     else:
+        if on_drift != "restart":
+            raise ValueError(f"--on-drift {on_drift} goes with onepass; --rule {name} watches for no drift")
         chosen = start_model.rule if isinstance(start_model, Model) else rule_named(name)
         params, own_file = params_of([chosen], param)[chosen.name], file_of(chosen)
         settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
         compile_rules([chosen])
     if cluster.on is not None:
         one_machine = {"init": init, "keep-names": keep_names, "until": until, "patience": patience}
+        one_machine["on-drift"] = on_drift != "restart"
         for name, value in {**named, **one_machine}.items():
             if value and name != "model":  # workers learn shards at the same time: there is no order of the data
                 raise ValueError(f"--{name} is for one machine; leave it out, or leave out --on")
@@ -178,6 +188,7 @@ def train(
             "keep_names": keep_names,
             "until": until,
             "patience": patience,
+            "on_drift": on_drift,
             **{role: path is not None for role, path in side_files.items()},
             "format": reading.format,
             **read.feature_options,

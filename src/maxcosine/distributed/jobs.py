@@ -293,7 +293,7 @@ def _learn_lines(estimator: StreamClassifier, model: Any, shard: TextShard) -> t
 
 def _settings(estimator: StreamClassifier, dtype: str) -> Settings | OnePassSettings:
     if not isinstance(estimator, OnlineBase):
-        return OnePassSettings(dtype)
+        return OnePassSettings(dtype, on_drift="ignore")  # the rows of a shard are in no order of time
     rule, params = rule_of(estimator)
     return Settings(rule, params, estimator.average, estimator.fit_intercept, estimator.multiclass, dtype)
 
@@ -301,6 +301,8 @@ def _settings(estimator: StreamClassifier, dtype: str) -> Settings | OnePassSett
 def _learn_chunks(estimator: StreamClassifier, model: Any, chunks: Iterable[Any]) -> tuple[Any, Tally]:
     learner: Any = clone(estimator) if model is None else with_model(estimator, model)
     learner.set_params(grow_features=True, verbose=0)
+    if isinstance(learner, OnePassClassifier):
+        learner.set_params(on_drift="ignore")  # the rows of a shard are in no order of time
     examples, before = 0, 0 if model is None else model.mistakes
     for chunk in chunks:
         X, y, weights = chunk if len(chunk) == 3 else (*chunk, None)

@@ -10,8 +10,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
+from maxcosine.drift import ON_DRIFT, Drift, OnDrift
 from maxcosine.estimators.base import StreamClassifier
 from maxcosine.estimators.fitted import lock_of
+from maxcosine.estimators.parameters import Check, one_of
 from maxcosine.estimators.validation import bad_example, dict_rows, rows_to_score
 from maxcosine.features import Features
 from maxcosine.onepass_model import OnePassModel
@@ -42,6 +44,10 @@ class OnePassClassifier(StreamClassifier):
     class_weight : dict, "balanced" or None, default=None
         Factors for the steps of each class. The value "balanced", for `fit` only, makes them inversely
         proportional to the frequencies of the classes.
+    on_drift : {"restart", "warn", "ignore"}, default="restart"
+        What to do when the share of wrong predictions rises. "restart" lets a fresh learner learn beside the old one:
+        the one with fewer errors predicts, until one of them is clearly beaten. "warn" gives a `DriftWarning`. The
+        alarm is a heuristic with few false alarms; nothing is proven about it.
     grow_features : bool, default=False
         Allow later calls of `partial_fit` to bring more columns. Rows may then have fewer columns, too.
     dtype : {"float32", "float64"} or None, default=None
@@ -71,6 +77,8 @@ class OnePassClassifier(StreamClassifier):
         How many examples were predicted wrongly before they were learnt.
     error_ : ProgressiveError
         The share of these examples, with an interval for the true error.
+    drift_ : list of Drift
+        The alarms so far, and what came of them; usually empty.
     n_seen_ : int
         How many examples were seen.
     model_ : OnePassModel
@@ -102,10 +110,18 @@ class OnePassClassifier(StreamClassifier):
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
+    on_drift: str = "restart"
+
     _any_norm: ClassVar[bool] = True
+    _checks: ClassVar[Mapping[str, Check]] = {"on_drift": one_of(*ON_DRIFT)}
 
     def _new_model(self, labels: np.ndarray, features: Features, dtype: np.dtype, *, closed: bool) -> OnePassModel:
-        return OnePassModel.create(np.sort(labels), features, dtype, closed=closed)
+        model = OnePassModel.create(np.sort(labels), features, dtype, closed=closed)
+        self._prepare(model)
+        return model
+
+    def _prepare(self, model: OnePassModel) -> None:
+        model.on_drift = cast(OnDrift, self.on_drift)
 
     def _check_rows(self, rows: Any) -> None:
         check_finite(rows)
@@ -114,6 +130,12 @@ class OnePassClassifier(StreamClassifier):
     def model_(self) -> OnePassModel:
         """What was learnt, as a value that can be copied."""
         return cast(OnePassModel, super().model_)
+
+    @property
+    def drift_(self) -> list[Drift]:
+        """The alarms so far, and what came of them. An alarm is a heuristic."""
+        with lock_of(self).reading:
+            return self.model_.drifts
 
     @property
     def weights_(self) -> np.ndarray:

@@ -6,10 +6,12 @@ numbers lie within limits that no stream reaches, far enough from overflow that 
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from maxcosine.drift import Drift, DriftAlarm, DriftWatch, Trial
 from maxcosine.model_file.container import TensorFile, blocks_of
 from maxcosine.model_file.decode import read_classes, read_features, read_weights
 from maxcosine.model_file.encode import MAX_COUNT, class_tensors, describe_features, feature_tensors
@@ -20,6 +22,12 @@ from maxcosine.score_sketch import BINS, ScoreSketch
 
 KIND = "onepass"
 SKETCH = ("sketch.bins", "sketch.counts")
+
+# What begins the names of the tensors of a fresh learner on trial.
+TRIAL = "trial."
+# The counts of a trial that the JSON holds; its learner is in tensors.
+TRIAL_COUNTS = ("limit", "age", "errors_of_old", "errors_of_fresh", "only_old", "only_fresh")
+OUTCOMES = ("warned", "trial", "restarted", "kept")
 
 # The length of the tensor "visited" says it.
 IMPLIED = "n_visited"
@@ -50,15 +58,32 @@ def describe(model: OnePassModel) -> dict[str, Any]:
         "closed": bool(model.closed),
         "classes": {"dtype": model.classes.dtype.str},
         "features": describe_features(model.features),
+        "seen": model.n_seen,
+        "mistakes": model.mistakes,
+        "drift": _describe_drift(model.drift),
     }
+
+
+def _describe_drift(drift: DriftWatch) -> dict[str, Any]:
+    trial = None if drift.trial is None else {name: getattr(drift.trial, name) for name in TRIAL_COUNTS}
+    return {"alarm": asdict(drift.alarm), "trial": trial, "history": [list(one) for one in drift.history]}
 
 
 def tensors_of(model: OnePassModel) -> dict[str, np.ndarray]:
     """Return the tensors of a model; those that are large are views of its arrays."""
     model.make_room()
-    state, a = model.state, model.state.arrays
+    tensors = {"blocks": model.blocks} | _learner_tensors(model, model.state, model.sketch)
+    if (trial := model.drift.trial) is not None:
+        trial.state.make_ready(model.state.n_features, 0)
+        own = _learner_tensors(model, trial.state, trial.sketch)
+        tensors |= {f"{TRIAL}{name}": tensor for name, tensor in own.items()}
+    return tensors | class_tensors(model.classes) | feature_tensors(model.features)
+
+
+def _learner_tensors(model: OnePassModel, state: OnePassState, sketch: ScoreSketch | None) -> dict[str, np.ndarray]:
     # The spare room for features and for blocks is left out.
-    n_rows, n_blocks = max(model.features.n_slots, int(state.scalars["slots_used"])), state.n_blocks
+    a, n_blocks = state.arrays, state.n_blocks
+    n_rows = max(model.features.n_slots, int(model.state.scalars["slots_used"]))
     used = OnePassArrays(
         weights=a.weights[:n_rows, : LANES * n_blocks],
         features=a.features[:n_rows],
@@ -68,12 +93,12 @@ def tensors_of(model: OnePassModel) -> dict[str, np.ndarray]:
     )
     if fault := fault_in(used, model.blocks):
         raise ValueError(f"{fault}; such a model is not saved")
-    tensors = {"weights": used.weights, "visited": used.visited, "blocks": model.blocks}
+    tensors = {"weights": used.weights, "visited": used.visited}
     for prefix, records in (("feature", used.features), ("block", used.blocks), ("scalar", used.scalars)):
         tensors |= {f"{prefix}.{name}": records[name] for name in records.dtype.names or () if name != IMPLIED}
-    if model.sketch is not None:
-        tensors |= dict(zip(SKETCH, model.sketch.compact(), strict=True))
-    return tensors | class_tensors(model.classes) | feature_tensors(model.features)
+    if sketch is not None:
+        tensors |= dict(zip(SKETCH, sketch.compact(), strict=True))
+    return tensors
 
 
 def read_model(file: TensorFile, description: dict[str, Any]) -> OnePassModel:
@@ -81,15 +106,72 @@ def read_model(file: TensorFile, description: dict[str, Any]) -> OnePassModel:
     classes, features = read_classes(file, description), read_features(file, description)
     closed = file.get(description, "closed", bool)
     blocks = file.take("blocks", np.int64, (len(classes),))
-    scalars = _records(file, "scalar", SCALARS, 1)
+    state, sketch = _read_learner(file, features, blocks)
+    model = OnePassModel(classes, state, features, closed, blocks.copy(), sketch, state.rows, state.mistakes)
+    if "seen" not in description:  # written before there was a watch for drifts
+        return model
+    model.n_seen, model.mistakes = _count(file, description, "seen"), _count(file, description, "mistakes")
+    if model.n_seen < state.rows or model.mistakes > model.n_seen:
+        raise file.bad(f"the metadata have seen={model.n_seen} and mistakes={model.mistakes}, which cannot be")
+    model.drift = _read_drift(file, file.get(description, "drift", dict), model)
+    return model
+
+
+def _count(file: TensorFile, values: dict[str, Any], name: str) -> int:
+    count: int = file.get(values, name, int)
+    if not 0 <= count <= MAX_COUNT:
+        raise file.bad(f"the metadata have {name}={count}, which is out of range")
+    return count
+
+
+def _read_drift(file: TensorFile, values: dict[str, Any], model: OnePassModel) -> DriftWatch:
+    stored = file.get(values, "alarm", dict)
+    starts = file.get(stored, "starts", list)
+    alarm = DriftAlarm(_count(file, stored, "rows"), _count(file, stored, "errors"), starts)
+    within = all(type(start) is int and 0 <= start <= alarm.errors for start in starts)
+    if not within or alarm.errors > alarm.rows or len(starts) != alarm.n_sizes:
+        raise file.bad("the metadata have an alarm that does not count errors")
+    history = [_read_entry(file, entry, model.n_seen) for entry in file.get(values, "history", list)]
+    counts = file.get(values, "trial", dict, type(None))
+    if (counts is not None) is not bool(history and history[-1].outcome == "trial"):
+        raise file.bad("the metadata have a trial without an alarm, or an alarm without its trial")
+    if counts is None:
+        return DriftWatch(alarm, None, history)
+    state, sketch = _read_learner(file, model.features, model.blocks, TRIAL)
+    if state.dtype != model.dtype:
+        raise file.bad(f"the tensor '{TRIAL}weights' has another type than 'weights'")
+    return DriftWatch(alarm, Trial(state, sketch, *(_count(file, counts, name) for name in TRIAL_COUNTS)), history)
+
+
+def _read_entry(file: TensorFile, entry: Any, seen: int) -> Drift:
+    if type(entry) is not list or len(entry) != 3 or entry[2] not in OUTCOMES:
+        raise file.bad(f"the metadata have the drift {entry!r:.80}, which is none")
+    alarm, ended, outcome = entry
+    if type(alarm) is not int or not 0 <= alarm <= seen:
+        raise file.bad(f"the metadata have the drift {entry!r:.80}, but {seen} examples were seen")
+    if outcome in ("restarted", "kept") and (type(ended) is not int or not alarm <= ended <= seen):
+        raise file.bad(f"the metadata have the drift {entry!r:.80}, whose trial ended at no example that was seen")
+    return Drift(alarm, ended if outcome in ("restarted", "kept") else None, outcome)
+
+
+def _read_learner(
+    file: TensorFile, features: Any, blocks: np.ndarray, prefix: str = ""
+) -> tuple[OnePassState, ScoreSketch | None]:
+    """Read the state and the sketch of a learner, from tensors whose names begin with the prefix."""
+    scalars = _records(file, f"{prefix}scalar", SCALARS, 1)
     n_classes = int(scalars["n_classes"][0])
-    if not 0 <= n_classes <= len(classes):
-        raise file.bad(f"the tensor 'scalar.n_classes' has the value {n_classes}, but there are {len(classes)} classes")
+    if not 0 <= n_classes <= len(blocks):
+        raise file.bad(
+            f"the tensor '{prefix}scalar.n_classes' has the value {n_classes}, but there are {len(blocks)} classes"
+        )
     n_blocks = OnePassState.create(0, n_classes=n_classes).n_blocks
-    weights = read_weights(file, "weights", features, LANES * n_blocks)
-    visited = file.take("visited", np.uint32, (None,))
+    weights = read_weights(file, f"{prefix}weights", features, LANES * n_blocks)
+    visited = file.take(f"{prefix}visited", np.uint32, (None,))
     scalars[IMPLIED] = len(visited)
-    table, lanes = _records(file, "feature", FEATURE, len(weights)), _records(file, "block", BLOCK, n_blocks)
+    table, lanes = (
+        _records(file, f"{prefix}feature", FEATURE, len(weights)),
+        _records(file, f"{prefix}block", BLOCK, n_blocks),
+    )
     if fault := fault_in(OnePassArrays(weights, table, visited, lanes, scalars), blocks):
         raise file.bad(fault)
     state = OnePassState.create(len(weights), weights.dtype, n_classes=n_classes)
@@ -97,18 +179,19 @@ def read_model(file: TensorFile, description: dict[str, Any]) -> OnePassModel:
     arrays.weights[:] = weights
     arrays.visited[: len(visited)] = visited
     state.arrays = arrays
-    return OnePassModel(classes, state, features, closed, blocks.copy(), _read_sketch(file, int(scalars["rows"][0])))
+    return state, _read_sketch(file, int(scalars["rows"][0]), prefix)
 
 
-def _read_sketch(file: TensorFile, rows: int) -> ScoreSketch | None:
-    if SKETCH[0] not in file.untaken:
+def _read_sketch(file: TensorFile, rows: int, prefix: str) -> ScoreSketch | None:
+    of_bins, of_counts = (prefix + name for name in SKETCH)
+    if of_bins not in file.untaken:
         return None
-    bins = file.take(SKETCH[0], np.int64, (None,))
-    counts = file.take(SKETCH[1], np.int64, (2, len(bins)))
+    bins = file.take(of_bins, np.int64, (None,))
+    counts = file.take(of_counts, np.int64, (2, len(bins)))
     if (counts < 0).any() or counts.sum() > rows:
-        raise file.bad(f"the tensor '{SKETCH[1]}' does not count rows")
+        raise file.bad(f"the tensor '{of_counts}' does not count rows")
     if (np.diff(bins) <= 0).any() or (len(bins) and not 0 <= bins[0] <= bins[-1] < BINS):
-        raise file.bad(f"the tensor '{SKETCH[0]}' does not list bins in their order")
+        raise file.bad(f"the tensor '{of_bins}' does not list bins in their order")
     return ScoreSketch.from_compact(bins, counts)
 
 

@@ -12,6 +12,7 @@ from maxcosine.base_model import BaseModel
 from maxcosine.core import FeatureIndex
 from maxcosine.data import RowBatch, Stream, StreamError
 from maxcosine.data.stream import slots_of
+from maxcosine.drift import OnDrift
 from maxcosine.engine import BadStep
 from maxcosine.features import Features
 from maxcosine.labels import label_text
@@ -54,12 +55,16 @@ class Settings:
         model.await_classes()
         return model
 
+    def prepare(self, model: BaseModel) -> None:
+        """Give a model what may change at any time: of a rule, nothing."""
+
 
 @dataclass(frozen=True)
 class OnePassSettings:
-    """The options of a new one-pass model: it needs none."""
+    """The options of a one-pass model: it needs none."""
 
     dtype: str | np.dtype = "float32"
+    on_drift: OnDrift = "restart"
 
     @property
     def own_rules(self) -> list[Rule]:
@@ -69,6 +74,11 @@ class OnePassSettings:
     def new_model(self, labels: Sequence[str], features: Features) -> BaseModel:
         """Return a model that has learnt nothing; its classes begin with their first rows."""
         return OnePassModel.create(np.sort(np.array(labels[:1])), features, np.dtype(self.dtype), closed=False)
+
+    def prepare(self, model: BaseModel) -> None:
+        """Give a model what may change at any time."""
+        if isinstance(model, OnePassModel):
+            model.on_drift = self.on_drift
 
 
 class StreamLearner:
@@ -126,6 +136,7 @@ class StreamLearner:
 
     def _learn_rows(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> np.ndarray:
         model = self.model = self.model or self._new_model(stream, labels, batch)
+        self.settings.prepare(model)
         predicted = np.empty(len(batch), np.int64)
         try:
             with model.lock.learning:

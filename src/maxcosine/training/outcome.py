@@ -79,6 +79,7 @@ def outcome(
         "progressive_error": status.error.rate,
         # Examples that were learnt before prove nothing about others.
         "error_interval": [status.error.low, status.error.high] if status.passes == 1 else None,
+        "drift": [one._asdict() for one in model.drifts],
         "bad_lines": status.bad,
         "first_bad_lines": list(bad_messages),
         "updates": json_value(getattr(certificate, "updates", None)),
