@@ -44,7 +44,7 @@ help:
 	@echo "More test processes:  make test WORKERS=8"
 
 demo: $(VENV)/.installed-report
-	@$(BIN)/maxcosine reproduce --force $(if $(DATA),--data $(DATA))
+	@$(BIN)/maxcosine reproduce --onepass --force $(if $(DATA),--data $(DATA))
 
 test: $(VENV)/.installed-test
 	@$(PYTEST) -m "not slow and not browser and not spark" --doctest-modules --doctest-glob='*.md' \

@@ -17,7 +17,7 @@ from maxcosine.engine import in_threads
 from maxcosine.features import Features, plain_dict
 from maxcosine.labels import LabelEncoder, united
 from maxcosine.onepass import OnePassState
-from maxcosine.rows import SlotRows, bad_row, canonical, row_values, slot_rows_of
+from maxcosine.rows import SlotRows, bad_row, canonical, csr_array, row_values, slot_rows_of
 from maxcosine.score_sketch import ScoreSketch, Threshold
 
 # Why the core ended a sweep: `enum class Refusal` in core/sweep.hpp.
@@ -73,6 +73,21 @@ class OnePassCertificate(NamedTuple):
             f"{rounded_up(self.margin_ceiling, 4)}\n"
             "  in the centred and scaled space that the stream has fixed, as it is now"
         )
+
+
+class Contributions(NamedTuple):
+    """What the features of rows add to a score.
+
+    Parameters
+    ----------
+    of_features : sparse array of shape (n_samples, n_features)
+        What each feature of a row adds; a feature that a row does not have adds nothing.
+    rest : array of shape (n_samples,)
+        What is left of each score: the constant, and what the absence of all features would count.
+    """
+
+    of_features: Any
+    rest: np.ndarray
 
 
 @dataclass(eq=False)
@@ -437,6 +452,22 @@ class OnePassModel(BaseModel):
         """What a usual value of each feature adds to a score, of shape (scores, features): weight times scale."""
         weights, _, _, scale = self.hypothesis()
         return weights * np.where(np.isfinite(scale), scale, 0.0)
+
+    def contributions(self, rows: Any, score: int) -> Contributions:
+        """What the features of rows of slots add to the score of this number."""
+        weights, constants, centre, scale = self.hypothesis()
+        if isinstance(rows, SlotRows):
+            rows = csr_array(
+                (rows.values, rows.slots.astype(np.int64), rows.indptr), (len(rows), self.features.n_slots)
+            )
+        z = csr_array(rows, dtype=np.float64, copy=True)
+        z.data = np.sign(z.data) * np.log1p(np.abs(z.data))
+        inverse_scale, mu = 1.0 / np.square(scale), centre
+        spread = z.multiply(z) @ inverse_scale - 2.0 * (z @ (inverse_scale * mu)) + inverse_scale @ np.square(mu)
+        lengths = np.sqrt(1.0 + np.maximum(0.0, spread))
+        rest = constants[score] - (weights[score] @ mu) / lengths
+        z.data *= weights[score][z.indices] / np.repeat(lengths, np.diff(z.indptr))
+        return Contributions(z, rest)
 
     def _lane_factors(self) -> np.ndarray:
         """What the four numbers of a weight count in the mixture; see lane_factors in core/onepass_claim.hpp."""

@@ -58,6 +58,9 @@ def reproduce(
         Path | None,
         typer.Option(metavar="PATH", help="Report to open in a browser. (default: beside the results, as .html)"),
     ] = None,
+    onepass: Annotated[
+        bool, typer.Option("--onepass", help="Also run the one-pass learner, in the first order of each label.")
+    ] = False,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write the figures, as SVG and PNG.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue where the same experiment was interrupted.")
@@ -79,8 +82,9 @@ def reproduce(
     maxcosine reproduce digits --rules mcp,pa1,my_rules.py:mine --param pa1.C=0.1
     """
     from maxcosine.cli.display import ExperimentProgress
-    from maxcosine.cli.tables import show
+    from maxcosine.cli.tables import show, show_paragraph
     from maxcosine.experiments import report as html
+    from maxcosine.experiments.beside import compare_in_words, onepass_mistakes
     from maxcosine.experiments.charts import renderer
     from maxcosine.experiments.figures import save as save_figures
     from maxcosine.experiments.protocol import Protocol, learners_of
@@ -118,6 +122,8 @@ def reproduce(
         raise
     if not quiet:
         show(results)
+        if onepass:
+            show_paragraph(compare_in_words(onepass_mistakes(found, protocol, jobs), results))
     tell("")
     tell(f"results  {json}")
     if importlib.util.find_spec("vl_convert") is not None:

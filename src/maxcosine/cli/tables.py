@@ -156,8 +156,13 @@ def show(results: Results) -> None:
 
     console().print(_mistakes_table(results))
     for paragraph in summarise(results):
-        console().print(visible(paragraph), markup=False, highlight=False)
-        console().print()
+        show_paragraph(paragraph)
+
+
+def show_paragraph(text: str) -> None:
+    """Print a text, wrapped to the width of the terminal, and an empty line."""
+    console().print(visible(text), markup=False, highlight=False)
+    console().print()
 
 
 def _mistakes_table(results: Results) -> Table:

@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -258,7 +259,7 @@ def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dic
 
     `resumed` are the files that an interrupted training was writing; None starts a new training.
     """
-    from maxcosine import model_file
+    from maxcosine import DriftWarning, model_file
     from maxcosine.cli.display import ProgressLine, training_progress
     from maxcosine.training import clear_partial_files, outcome, provenance
 
@@ -271,8 +272,19 @@ def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dic
         elif resumed is not None:
             tell(f"there is no checkpoint {training.checkpoint} yet: starting from the beginning")
         with ProgressLine() as line:
-            training.on_batch = lambda training, _: line.update(lambda: training_progress(training, started))
-            training.run()
+            said = len(training.learner.model.drifts) if training.learner.model else 0
+
+            def on_batch(training: "Training", _: Any) -> None:
+                nonlocal said
+                for drift in training.model.drifts[said:]:
+                    tell(f"the stream may have changed: {drift} (a heuristic)")
+                said = len(training.model.drifts)
+                line.update(lambda: training_progress(training, started))
+
+            training.on_batch = on_batch
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DriftWarning)  # said above
+                training.run()
         seconds = time.perf_counter() - started
         origin = provenance(training.status, training.data, training.options, command_line(), seconds)
         model_file.save(training.model, model, provenance=origin)

@@ -16,7 +16,7 @@ from maxcosine.estimators.fitted import lock_of
 from maxcosine.estimators.parameters import Check, one_of
 from maxcosine.estimators.validation import bad_example, dict_rows, rows_to_score
 from maxcosine.features import Features
-from maxcosine.onepass_model import OnePassModel
+from maxcosine.onepass_model import Contributions, OnePassModel
 from maxcosine.rows import BadRow, check_finite
 from maxcosine.score_sketch import Threshold
 
@@ -160,6 +160,73 @@ class OnePassClassifier(StreamClassifier):
     def _hypothesis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         with lock_of(self).reading:
             return self.model_.hypothesis()
+
+    def contributions(self, X: Any, label: Any = None) -> Contributions:
+        """Compute what the features of each row add to a score.
+
+        With ``z = sign(x) log(1 + |x|)`` and the length R of the row, a feature adds ``weight z / R``. All of these and
+        the rest add up to the score of `decision_function`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or list of dicts, of n_samples rows
+            The rows; dicts are as `learn_one` takes them.
+        label : label, default=None
+            The class whose score is explained. None is for two classes, which have one score: positive numbers
+            speak for the second class.
+
+        Returns
+        -------
+        Contributions
+            A sparse array with one column for each of `features_`, and the rest of each score.
+
+        Examples
+        --------
+        >>> from maxcosine import OnePassClassifier
+        >>> learner = OnePassClassifier()
+        >>> learner.learn_many([{"free": 1, "money": 2}, {"lunch": 1, "at": 1}, {"free": 1}], ["spam", "ham", "spam"])
+        >>> found = learner.contributions_one({"free": 1, "lunch": 1})
+        >>> found["free"] > 0 > found["lunch"]  # for "spam", and against it
+        True
+        """
+        with lock_of(self).reading:
+            check_is_fitted(self)
+            return self.model_.contributions(rows_to_score(self, X), self._score_of(label))
+
+    def contributions_one(self, x: Mapping[Any, Any], label: Any = None) -> dict[Any, float]:
+        """Compute what the features of one example add to a score, as `contributions` does.
+
+        Parameters
+        ----------
+        x : dict of feature to value
+            The example; features that were never learnt are left out.
+        label : label, default=None
+            The class whose score is explained; None is for two classes.
+
+        Returns
+        -------
+        dict of feature to float
+            The largest contributions first.
+        """
+        with lock_of(self).reading:
+            check_is_fitted(self)
+            model = self.model_
+            found = model.contributions(dict_rows(model, [x]), self._score_of(label)).of_features.tocoo()
+            keys = model.features.keys()[found.coords[1]].tolist()
+        return dict(sorted(zip(keys, found.data.tolist(), strict=True), key=lambda one: -abs(one[1])))
+
+    def _score_of(self, label: Any) -> int:
+        """Return the number of the score of a class."""
+        model = self.model_
+        if model.one_score:
+            if label is None:
+                return 0
+            raise ValueError("two classes have one score; leave out label: positive numbers speak for the second class")
+        code = None if label is None else model.labels.code(label)
+        if code is None:
+            names = ", ".join(map(repr, model.classes.tolist()[:20]))
+            raise ValueError(f"label={label!r} has no score; name the class to explain, one of {names}")
+        return int(code)
 
     def threshold(
         self,
