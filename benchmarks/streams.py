@@ -50,8 +50,8 @@ class Benchmarks:
         self.files, self.small = text.write(folder, megabytes), text.write(folder, small)
         self.model, self.peer_model = folder / "model", folder / "peer.model"
 
-    def train(self, data: Path, *options: str) -> Command:
-        return maxcosine_command("train", data, "--rule", RULE, "--model", self.model, *options)
+    def train(self, data: Path, *options: str, rule: str = RULE) -> Command:
+        return maxcosine_command("train", data, "--rule", rule, "--model", self.model, *options)
 
     def vowpal_wabbit(self, *arguments: str | Path) -> Command:
         return [sys.executable, "-c", VOWPAL_WABBIT, "-f", self.peer_model, *arguments]
@@ -76,6 +76,7 @@ class Benchmarks:
         commands = {
             "two threads": self.train(self.files["svm"], "--threads", "2"),
             "one thread": self.train(self.files["svm"], "--threads", "1"),
+            "onepass": self.train(self.files["svm"], "--threads", "2", rule="onepass"),
             "peer": self.vowpal_wabbit("-d", self.files["vw"]),
         }
         found = best_run(self.repeats, commands)
@@ -83,6 +84,7 @@ class Benchmarks:
         return [
             Result("svmlight text, two threads", found["two threads"].seconds, "s", peer, least=6.0, aim=9.0),
             Result("svmlight text, one thread", found["one thread"].seconds, "s", peer, least=3.5),
+            Result("svmlight text, two threads, onepass", found["onepass"].seconds, "s", peer, least=2.0),
         ]
 
     def _words(self) -> list[Result]:
