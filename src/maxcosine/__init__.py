@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxcosine.certificate import Certificate, Merge
     from maxcosine.core import FeatureIndex
+    from maxcosine.drift import Drift, DriftWarning
     from maxcosine.engine import BadStep
     from maxcosine.estimators import (
         AggressiveROMMAClassifier,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from maxcosine.estimators.files import load, save
     from maxcosine.estimators.merging import merge
     from maxcosine.framework import Maximum, cosine_bound, maximise, phi
-    from maxcosine.onepass_model import OnePassCertificate
+    from maxcosine.onepass_hypothesis import Contributions, OnePassCertificate
     from maxcosine.progressive_error import ProgressiveError
     from maxcosine.rows import BadRow
     from maxcosine.rules import RULES
@@ -87,13 +88,13 @@ _MODULES = {
     "BadRow": "rows",
     "BadStep": "engine",
     "Certificate": "certificate",
-    "Contributions": "onepass_model",
+    "Contributions": "onepass_hypothesis",
     "Drift": "drift",
     "DriftWarning": "drift",
     "FeatureIndex": "core",
     "Maximum": "framework",
     "Merge": "certificate",
-    "OnePassCertificate": "onepass_model",
+    "OnePassCertificate": "onepass_hypothesis",
     "Param": "rules.rule",
     "ProgressiveError": "progressive_error",
     "Rule": "rules.rule",

@@ -5,18 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from maxcosine.base_model import BaseModel
-from maxcosine.certificate_text import rounded_up
 from maxcosine.core import NO_ROOM, FeatureIndex, ModelLock
 from maxcosine.drift import Drift, DriftWarning, DriftWatch, OnDrift, Trial
 from maxcosine.engine import in_threads
 from maxcosine.features import Features, plain_dict
 from maxcosine.labels import LabelEncoder, united
 from maxcosine.onepass import OnePassState
+from maxcosine.onepass_hypothesis import Contributions, OnePassCertificate, contributions, hypothesis_of
 from maxcosine.rows import SlotRows, bad_row, canonical, csr_array, row_values, slot_rows_of
 from maxcosine.score_sketch import ScoreSketch, Threshold
 
@@ -25,69 +25,6 @@ _FINISHED, _NOT_CANONICAL, _BAD_ROW, _BAD_STEP, _NEW_CLASS = range(5)
 
 ONEPASS = "onepass"
 """What commands call this learner, where others have the name of a rule."""
-CONSTANT = 0.5
-LOGISTIC_GAIN = 8.0
-"""As in core/onepass.hpp."""
-
-
-class OnePassCertificate(NamedTuple):
-    """What is proven of the rows seen, in the geometry as it is now.
-
-    The geometry moves with the stream, so a certificate says nothing about earlier ones.
-
-    Parameters
-    ----------
-    margin_ceiling : float
-        No separator keeps all rows seen further than this from its boundary: distances are measured with today's
-        centres and scales, in the space of the squashed rows, each divided by the length that it got on arrival and
-        with a constant 1/2 appended. Rounding is bounded.
-    norm : float
-        The norm of the hypothesis that predicts.
-    coef_sum : float
-        Lambda, the sum of its coefficients.
-    seen : int
-        The rows that the hypothesis was learnt from: all, or those since a fresh learner began because of a drift.
-
-    Examples
-    --------
-    >>> from maxcosine import OnePassClassifier
-    >>> learner = OnePassClassifier().fit([[2.0, 0.0], [0.0, 1.0]], [1, 0])
-    >>> learner.certificate_.margin_ceiling >= learner.certificate_.norm / learner.certificate_.coef_sum
-    True
-    """
-
-    margin_ceiling: float
-    norm: float
-    coef_sum: float
-    seen: int
-
-    @property
-    def bound(self) -> float:
-        """The bound ell, 1 / margin_ceiling: the cosine to a separator of margin gamma is at least gamma ell."""
-        return 1.0 / self.margin_ceiling
-
-    def __str__(self) -> str:
-        return (
-            "Certificate of the one-pass hypothesis\n"
-            f"  proven: no separator of the {self.seen:,} examples learnt has a margin above "
-            f"{rounded_up(self.margin_ceiling, 4)}\n"
-            "  in the centred and scaled space that the stream has fixed, as it is now"
-        )
-
-
-class Contributions(NamedTuple):
-    """What the features of rows add to a score.
-
-    Parameters
-    ----------
-    of_features : sparse array of shape (n_samples, n_features)
-        What each feature of a row adds; a feature that a row does not have adds nothing.
-    rest : array of shape (n_samples,)
-        What is left of each score: the constant, and what the absence of all features would count.
-    """
-
-    of_features: Any
-    rest: np.ndarray
 
 
 @dataclass(eq=False)
@@ -430,19 +367,11 @@ class OnePassModel(BaseModel):
         weight (z - centre), divided by R, plus the constant. Features that have not come have the scale infinity.
         """
         if "hypothesis" not in self._cache:
-            state = self.active
-            a, n, rows, factors = state.arrays, self.features.n_slots, max(1, state.rows), self._lane_factors()
-            centre, metric = state.centre[:n], a.features["metric"][:n]
-            blocks = range(state.n_blocks)
-            weights = np.array([a.weights[:n, 4 * b : 4 * b + 4] @ factors for b in blocks], float)
-            weights = metric * (weights - np.outer(a.blocks["s"][: len(blocks)] @ factors, centre))
-            constants = CONSTANT / np.sqrt(rows) * (a.blocks["beta"][: len(blocks)] @ factors)
-            with np.errstate(divide="ignore"):
-                scale = 1.0 / np.sqrt(a.features["inverse_scale"][:n])
-            by_class = (self.by_class(weights.T).T, self.by_class(constants[None])[0])
+            weights, constants, centre, scale = hypothesis_of(self.active, self.features.n_slots)
+            weights, constants = self.by_class(weights.T).T, self.by_class(constants[None])[0]
             if self.one_score:
-                by_class = by_class[0][None], np.atleast_1d(by_class[1])
-            found = (*by_class, centre, scale)
+                weights, constants = weights[None], np.atleast_1d(constants)
+            found = (weights, constants, centre, scale)
             for array in found:
                 array.setflags(write=False)
             self._cache["hypothesis"] = found
@@ -455,31 +384,11 @@ class OnePassModel(BaseModel):
 
     def contributions(self, rows: Any, score: int) -> Contributions:
         """What the features of rows of slots add to the score of this number."""
-        weights, constants, centre, scale = self.hypothesis()
         if isinstance(rows, SlotRows):
-            rows = csr_array(
-                (rows.values, rows.slots.astype(np.int64), rows.indptr), (len(rows), self.features.n_slots)
-            )
-        z = csr_array(rows, dtype=np.float64, copy=True)
-        z.data = np.sign(z.data) * np.log1p(np.abs(z.data))
-        inverse_scale, mu = 1.0 / np.square(scale), centre
-        spread = z.multiply(z) @ inverse_scale - 2.0 * (z @ (inverse_scale * mu)) + inverse_scale @ np.square(mu)
-        lengths = np.sqrt(1.0 + np.maximum(0.0, spread))
-        rest = constants[score] - (weights[score] @ mu) / lengths
-        z.data *= weights[score][z.indices] / np.repeat(lengths, np.diff(z.indptr))
-        return Contributions(z, rest)
-
-    def _lane_factors(self) -> np.ndarray:
-        """What the four numbers of a weight count in the mixture; see lane_factors in core/onepass_claim.hpp."""
-        s, rows = self.active.scalars, self.active.rows
-        least = s["errors"].min()
-        shares = np.exp(-(s["errors"] - least) / (2.0 * np.sqrt(1.0 + least)))
-        shares = shares / shares.sum() * (1 + rows) / (1.0 + s["sizes"])
-        gain = LOGISTIC_GAIN * np.sqrt(max(1, rows) / s["energy"][0])
-        shares[:2] *= gain
-        weight = rows * (rows + 1) / 2.0
-        lacking = -shares[[1, 3]] / weight if weight else np.zeros(2)
-        return np.array([shares[0] + shares[1], lacking[0], shares[2] + shares[3], lacking[1]])
+            shape = (len(rows), self.features.n_slots)
+            rows = csr_array((rows.values, rows.slots.astype(np.int64), rows.indptr), shape)
+        weights, constants, centre, scale = self.hypothesis()
+        return contributions(rows, weights[score], constants[score], centre, scale)
 
     def certificate(self) -> OnePassCertificate:
         """What is proven of the rows seen, in the geometry as it is now."""

@@ -16,7 +16,8 @@ from maxcosine.estimators.fitted import lock_of
 from maxcosine.estimators.parameters import Check, one_of
 from maxcosine.estimators.validation import bad_example, dict_rows, rows_to_score
 from maxcosine.features import Features
-from maxcosine.onepass_model import Contributions, OnePassModel
+from maxcosine.onepass_hypothesis import Contributions
+from maxcosine.onepass_model import OnePassModel
 from maxcosine.rows import BadRow, check_finite
 from maxcosine.score_sketch import Threshold
 
