@@ -21,10 +21,12 @@ def stream(n_classes=2, seed=0):
     return X, y
 
 
-def learnt(X, y, size, weights=None, **params):
+def learnt(X, y, size, weights=None, begin=0, **params):
+    """A classifier that has learnt rows in chunks; the first chunk has `begin` rows."""
     learner = OnePassClassifier(**params)
-    for start in range(0, len(y), size):
-        part = slice(start, start + size)
+    starts = [*([0] if begin else []), *range(begin, len(y), size)]
+    for start, stop in zip(starts, [*starts[1:], len(y)], strict=True):
+        part = slice(start, stop)
         learner.partial_fit(X[part], y[part], sample_weight=None if weights is None else weights[part])
     return learner
 
@@ -57,8 +59,9 @@ def test_same_bits_for_any_chunks_and_storage(n_classes, with_weights):
     weights = random.choice([0.0, 1.0, 2.0], N) if with_weights else None
     for n in (N, TRIAL):  # after the trial, and during it
         found = set()
-        for rows, size in ((X, n), (X, 1), (X, 37), (scipy.sparse.csr_array(X), 501)):
-            learner = learnt(rows[:n], y[:n], size, None if weights is None else weights[:n])
+        sparse = scipy.sparse.csr_array(X)
+        for rows, size, begin in ((X, n, 0), (X[:n], 1, n - 150), (X, 37, 0), (X, 1500, FLIP + 3), (sparse, 501, 0)):
+            learner = learnt(rows[:n], y[:n], size, None if weights is None else weights[:n], begin)
             found.add(model_file.to_bytes(learner.model_))
         assert len(found) == 1
         assert learner.drift_[-1].outcome == ("restarted" if n == N else "trial") or with_weights
