@@ -272,13 +272,15 @@ def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dic
         elif resumed is not None:
             tell(f"there is no checkpoint {training.checkpoint} yet: starting from the beginning")
         with ProgressLine() as line:
-            said = len(training.learner.model.drifts) if training.learner.model else 0
+            learner = training.learner
+            said = len(learner.model.drifts) if learner.model else 0
 
             def on_batch(training: "Training", _: Any) -> None:
                 nonlocal said
-                for drift in training.model.drifts[said:]:
+                drifts = learner.model.drifts if learner.model else []
+                for drift in drifts[said:]:
                     tell(f"the stream may have changed: {drift} (a heuristic)")
-                said = len(training.model.drifts)
+                said = len(drifts)
                 line.update(lambda: training_progress(training, started))
 
             training.on_batch = on_batch
