@@ -6,6 +6,7 @@ NB_MODULE(MAXCOSINE_MODULE, m) {
   maxcosine::bind_rules(m);
   maxcosine::bind_index(m);
   maxcosine::bind_text(m);
+  maxcosine::bind_records(m);
   maxcosine::bind_learning(m);
   maxcosine::bind_lock(m);
   maxcosine::bind_onepass(m);

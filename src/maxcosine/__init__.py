@@ -68,6 +68,7 @@ __all__ = [
     "PerceptronClassifier",
     "ProgressiveError",
     "ROMMAClassifier",
+    "RecordEncoder",
     "Rule",
     "SoftMCPClassifier",
     "SortedLabelsWarning",

@@ -174,6 +174,10 @@ class BaseModel:
         """Scores of rows of slots: one a row for up to two classes, else one a class."""
         raise NotImplementedError("a subclass scores")
 
+    def contributions(self, rows: Any, score: int) -> Any:
+        """What the features of rows of slots add to the score of this number: `Contributions`."""
+        raise NotImplementedError("a subclass has weights")
+
     def certificate(self) -> Any:
         """What is proven so far of the hypothesis that predicts."""
         raise NotImplementedError("a subclass has certificates")

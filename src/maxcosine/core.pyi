@@ -243,3 +243,48 @@ def column_of_id(id: int, bits: int) -> int:
 
 def canonical_label(text: str) -> str: ...
 def square_norms(indptr: Array, values: Array) -> Array: ...
+
+# Records
+
+NO_FEATURE: int
+"""The key of a feature that a row does not have."""
+
+def find_records(buffer: Array, start: int, stop: int, delimiter: str) -> tuple[Array, Array, int, int, bool]:
+    """Find the records of a block of text; `delimiter` is that of CSV, or NUL for lines.
+
+    Returns where those that are not blank start and on which lines, where the last one with a line end stops, how many
+    lines there are, and whether the text ends within quotes.
+    """
+
+def tokenize(
+    starts: Array,
+    letters: Array,
+    word_prefix: bytes,
+    char_prefix: bytes,
+    *,
+    bits: int,
+    ngrams: int,
+    min_chars: int,
+    max_chars: int,
+    keep_names: bool,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return the features of texts: indptr, columns, and letters, starts and columns of names.
+
+    Text k is letters[starts[k] : starts[k + 1]]. With 0 bits, features are names, and there are no columns.
+    """
+
+def columns_of_names(prefix: bytes, starts: Array, letters: Array, bits: int) -> Array:
+    """Return the column of each name; `prefix` is what `column_of_name` calls a space."""
+
+def join_columns(
+    n_rows: int, pieces: list[tuple[Array | None, Array, Array | None]], *, float32: bool, log1p: bool, l2: bool
+) -> tuple[Array, Array, Array, Array]:
+    """Join pieces (indptr, columns, values) to canonical rows; return indptr, columns, values and square norms.
+
+    Without indptr, a piece has one feature for each row; without values, they are 1.
+    """
+
+def join_names(
+    n_rows: int, pieces: list[tuple[Array | None, Array, Array | None, Array, Array]], *, float32: bool
+) -> tuple[Array, Array, Array, Array]:
+    """Join pieces (indptr, numbers of names, values, letters, starts); return indptr, letters, starts and values."""

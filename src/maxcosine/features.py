@@ -16,6 +16,7 @@ import numpy as np
 
 from maxcosine import core
 from maxcosine.core import FeatureIndex
+from maxcosine.records import RecordSchema, united_schema
 from maxcosine.rows import SlotRows, csr_array
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Features:
     """Names of hashed columns by column number, as far as they are known."""
     hashed: str | None = None
     """What was hashed: the "ids" of svmlight's format or the "names" of Vowpal Wabbit's; None if it is not known."""
+    records: RecordSchema | None = None
+    """What the columns are, if the examples are records: tables with named columns."""
     _column_of_name: dict[str, int] | None = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -55,6 +58,11 @@ class Features:
     def keyed(self) -> bool:
         """Whether features are known by id or name."""
         return self.n_columns is None
+
+    @property
+    def takes_dicts(self) -> bool:
+        """Whether a dict of feature to value is an example as it is."""
+        return self.keyed and self.records is None
 
     @property
     def sparse(self) -> bool:
@@ -93,7 +101,7 @@ class Features:
     def set_hashing(self, bits: int, text_format: str | None) -> None:
         """Remember that columns are hashed to so many bits, from text in this format; 0 bits are no hashing."""
         self.bits = bits or None
-        self.hashed = {"svmlight": "ids", "vw": "names"}.get(text_format or "") if bits else None
+        self.hashed = {"svmlight": "ids", "vw": "names", "records": "names"}.get(text_format or "") if bits else None
 
     def widen(self, n_columns: int, names: np.ndarray | None) -> None:
         """Take over the columns of a new X, which may be more than before."""
@@ -367,7 +375,13 @@ def union(all_features: Sequence[Features]) -> tuple[Features, list[np.ndarray]]
             f"model {kinds.index(True)} knows its features by name and model {kinds.index(False)} by number; "
             "name the columns in both, or in neither"
         )
-    keyed = any(features.keyed for features in all_features)
+    united, slots = _union(all_features, named=named)
+    united.records = united_schema([features.records for features in all_features])
+    return united, slots
+
+
+def _union(all_features: Sequence[Features], *, named: bool) -> tuple[Features, list[np.ndarray]]:
+    first, keyed = all_features[0], any(features.keyed for features in all_features)
     if not keyed and not named:
         n_columns = max(features.n_features for features in all_features)
         # Where models differ in the name of a column, the first one that knows a name decides.

@@ -81,11 +81,12 @@ class LabelEncoder:
         if kind in "OU":
             return np.array(texts)
         try:
-            labels = np.array([self.classes.dtype.type(text) for text in texts])
-            if kind == "b" or [label_text(label) for label in labels.tolist()] != list(texts):
+            read = {"true": True, "false": False}.__getitem__ if kind == "b" else self.classes.dtype.type
+            labels = np.array([read(text) for text in texts])
+            if [label_text(label) for label in labels.tolist()] != list(texts):
                 raise ValueError
             return labels
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, KeyError):
             raise ValueError(
                 f"the labels {', '.join(map(repr, texts[:5]))} cannot be added to a model whose classes are "
                 f"{', '.join(map(repr, self._labels[:5]))}; train a new model, or map labels to numbers"
@@ -93,11 +94,13 @@ class LabelEncoder:
 
 
 def label_text(label: Any) -> str:
-    """Write a label as a stream writes it: whole numbers have no decimal point.
+    """Write a label as a stream writes it: whole numbers have no decimal point, booleans are in lower case.
 
-    >>> label_text(2.0), label_text("ham")
-    ('2', 'ham')
+    >>> label_text(2.0), label_text("ham"), label_text(True)
+    ('2', 'ham', 'true')
     """
+    if isinstance(label, bool):
+        return str(label).lower()
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
     return str(label)

@@ -15,7 +15,8 @@ from maxcosine.engine import learn, learn_dict, score
 from maxcosine.features import Features, plain_dict
 from maxcosine.heads import Heads, joint, one_vs_rest, quotient
 from maxcosine.labels import LabelEncoder, united
-from maxcosine.rows import csr_array, row_sizes
+from maxcosine.onepass_hypothesis import Contributions
+from maxcosine.rows import csr_array, csr_of_slots, row_sizes
 from maxcosine.rules.rule import Rule
 from maxcosine.trace import Trace
 
@@ -269,6 +270,14 @@ class Model(BaseModel):
                 w = csr_array((w[heads, slots], (heads, columns[slots])), shape=shape)
             self._cache["hypothesis"] = w, constant
         return self._cache["hypothesis"]  # type: ignore[no-any-return]
+
+    def contributions(self, rows: Any, score: int) -> Contributions:
+        """What the features of rows of slots add to the score of this number."""
+        X = csr_of_slots(rows, self.features.n_slots)
+        w, constant = self.hypothesis()
+        weights = w[[score]].toarray()[0, self.features.slot_columns()] if self.features.sparse else w[score]
+        X.data *= weights[X.indices]
+        return Contributions(X, np.full(X.shape[0], float(constant[score])))
 
     def feature_weights(self) -> Any:
         """What each feature counts, of shape (scores, features): the weights."""

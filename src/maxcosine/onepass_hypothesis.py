@@ -66,9 +66,9 @@ class Contributions(NamedTuple):
     Parameters
     ----------
     of_features : sparse array of shape (n_samples, n_features)
-        What each feature of a row adds; a feature that a row does not have adds nothing.
+        What each feature of a row adds; of the one-pass learner, beside the mean of the feature over all rows seen.
     rest : array of shape (n_samples,)
-        What is left of each score: the constant, and what the absence of all features would count.
+        What is left of each score: the constant and, of the one-pass learner, the features that the row does not have.
     """
 
     of_features: Any
@@ -100,14 +100,14 @@ def _lane_factors(state: OnePassState) -> np.ndarray:
     return np.array([shares[0] + shares[1], lacking[0], shares[2] + shares[3], lacking[1]])
 
 
-def contributions(rows: Any, weights: np.ndarray, constant: float, mu: np.ndarray, scale: np.ndarray) -> Contributions:
-    """What the features of rows, an array or a CSR array, add to a score; the sums run over non-zeros only."""
-    z = csr_array(rows, dtype=np.float64, copy=True)
+def contributions(z: Any, weights: np.ndarray, constant: float, mu: np.ndarray, scale: np.ndarray) -> Contributions:
+    """What the features of rows add to a score; the sums run over non-zeros only. The CSR array z is changed."""
     z.data = np.sign(z.data) * np.log1p(np.abs(z.data))
     inverse_scale = 1.0 / np.square(scale)
     # sum N^-2 (z - mu)^2, expanded
     spread = z.multiply(z) @ inverse_scale - 2.0 * (z @ (inverse_scale * mu)) + inverse_scale @ np.square(mu)
     lengths = np.sqrt(1.0 + np.maximum(0.0, spread))
-    rest = constant - (weights @ mu) / lengths
-    z.data *= weights[z.indices] / np.repeat(lengths, np.diff(z.indptr))
+    z.data = weights[z.indices] * (z.data - mu[z.indices]) / np.repeat(lengths, np.diff(z.indptr))
+    present = csr_array((np.ones_like(z.data), z.indices, z.indptr), z.shape)
+    rest = constant - (weights @ mu - present @ (weights * mu)) / lengths
     return Contributions(z, rest)

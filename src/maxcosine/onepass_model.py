@@ -17,7 +17,7 @@ from maxcosine.features import Features, plain_dict
 from maxcosine.labels import LabelEncoder, united
 from maxcosine.onepass import OnePassState
 from maxcosine.onepass_hypothesis import Contributions, OnePassCertificate, contributions, hypothesis_of
-from maxcosine.rows import SlotRows, bad_row, canonical, csr_array, row_values, slot_rows_of
+from maxcosine.rows import SlotRows, bad_row, canonical, csr_of_slots, row_values, slot_rows_of
 from maxcosine.score_sketch import ScoreSketch, Threshold
 
 # Why the core ended a sweep: `enum class Refusal` in core/sweep.hpp.
@@ -378,16 +378,18 @@ class OnePassModel(BaseModel):
         return self._cache["hypothesis"]  # type: ignore[no-any-return]
 
     def feature_weights(self) -> np.ndarray:
-        """What a usual value of each feature adds to a score, of shape (scores, features): weight times scale."""
-        weights, _, _, scale = self.hypothesis()
-        return weights * np.where(np.isfinite(scale), scale, 0.0)
+        """What each feature counts, of shape (scores, features): weight times deviation of its squashed values.
+
+        So words that are frequent enough to matter come before those that were seen once.
+        """
+        weights, state = self.hypothesis()[0], self.active
+        seen, rows = state.arrays.features[: self.features.n_slots], max(1, state.rows)
+        return weights * np.sqrt(np.maximum(0.0, seen["square"] / rows - np.square(seen["total"] / rows)))
 
     def contributions(self, rows: Any, score: int) -> Contributions:
         """What the features of rows of slots add to the score of this number."""
-        if isinstance(rows, SlotRows):
-            shape = (len(rows), self.features.n_slots)
-            rows = csr_array((rows.values, rows.slots.astype(np.int64), rows.indptr), shape)
         weights, constants, centre, scale = self.hypothesis()
+        rows = csr_of_slots(rows, self.features.n_slots)
         return contributions(rows, weights[score], constants[score], centre, scale)
 
     def certificate(self) -> OnePassCertificate:

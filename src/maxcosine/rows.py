@@ -56,6 +56,15 @@ def csr_array(*arguments: Any, **options: Any) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array(*arguments, **options)
 
 
+def csr_of_slots(rows: Any, n_slots: int) -> scipy.sparse.csr_array:
+    """A CSR array of rows of slots, in float64: of `SlotRows`, an array or a CSR matrix."""
+    if isinstance(rows, SlotRows):
+        start, stop = rows.indptr[0], rows.indptr[-1]
+        parts = (rows.values[start:stop], rows.slots[start:stop].astype(np.int64), rows.indptr - start)
+        return csr_array(parts, shape=(len(rows), n_slots), dtype=np.float64, copy=True)
+    return csr_array(rows, dtype=np.float64, copy=True)
+
+
 def slot_rows_of(X: Any) -> SlotRows:
     """A CSR matrix of SciPy as `SlotRows`, without a copy where its types fit; refuses one that is malformed."""
     _check_pointers(X)

@@ -182,7 +182,7 @@ def test_resuming(folder):
         (["a.svm", "--model", "m", "--checkpoint", "./m"], "--checkpoint m is --model, too; name another"),
         (["a.svm", "--model", "m", "--predictions", "."], "is a folder; name a file in it"),
         (["a.svm", "--model", "m", "--rule", "mcp", "--param", "Q=1"], "rule 'mcp' has no parameter 'Q'"),
-        (["a.csv", "--model", "m"], "a.csv: this looks like CSV, which is not read"),
+        (["a.csv", "--model", "m"], "a.csv: this looks like CSV"),
     ],
 )
 def test_mistakes_of_the_user_are_refused_and_nothing_is_written(tmp_path, arguments, message):

@@ -355,7 +355,7 @@ def test_files_that_are_no_caches_are_refused(tmp_path, small):
     refuses(tmp_path / "empty", "neither an Arrow nor a Parquet file")
     with pa.ipc.new_file(tmp_path / "foreign", pa.schema({"x": pa.int64()})):
         pass
-    refuses(tmp_path / "foreign", "this is an Arrow file that maxcosine did not write: its columns are x")
+    refuses(tmp_path / "foreign", "this is an Arrow file of records, with the columns x; name the column of the labels")
     refuses(small, "ends before the place to continue from, example 5; it has changed", start=4)
 
 

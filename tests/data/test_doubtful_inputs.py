@@ -50,7 +50,7 @@ JSON = '{"label": "a", "x": 1}\n{"label": "b", "x": 2}\n'
 )
 def test_text_in_another_format_is_refused_by_its_name(tmp_path, name, text, format):
     (tmp_path / name).write_text(text)
-    error = refuses(tmp_path / name, f"{name}: this looks like {format}, which is not read")
+    error = refuses(tmp_path / name, f"{name}: this looks like {format}")
     for advice in ("'label id:value ...'", "'label |namespace feature:value ...'", "--format"):
         assert advice in error
 
@@ -62,7 +62,7 @@ def test_text_in_another_format_is_refused_by_its_name(tmp_path, name, text, for
 )
 def test_compressed_files_are_recognised_too(tmp_path, name, content, format):
     (tmp_path / name).write_bytes(content)
-    refuses(tmp_path / name, f"{name}: this looks like {format}, which is not read")
+    refuses(tmp_path / name, f"{name}: this looks like {format}")
 
 
 def test_every_input_is_looked_at(tmp_path):
@@ -99,8 +99,8 @@ def test_a_format_that_is_given_is_believed(tmp_path):
 )
 def test_tables_of_other_programs_are_refused_by_the_name_of_their_format(tmp_path, name, write, format):
     write(pa.table({"size": [1.5, 2.0], "label": ["x", "y"]}), str(tmp_path / name))
-    error = refuses(tmp_path / name, f"{name}: this is {format} that maxcosine did not write")
-    assert "its columns are size, label" in error
+    error = refuses(tmp_path / name, f"{name}: this is {format} of records")
+    assert "with the columns size, label; name the column of the labels: --label NAME" in error
 
 
 def test_text_without_a_feature_is_refused(tmp_path):

@@ -335,7 +335,7 @@ def test_a_stream_can_be_read_twice(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"format": "csv"}, "format is 'csv'; it is one of 'auto', 'svmlight', 'vw'"),
+        ({"format": "xml"}, "format is 'xml'; it is one of 'auto', 'svmlight', 'vw'"),
         ({"on_bad": "ignore"}, "on_bad is 'ignore'; it is one of 'error', 'skip'"),
         ({"normalize": "l1"}, "normalize is 'l1'"),
         ({"purpose": "fun"}, "purpose is 'fun'"),

@@ -16,7 +16,20 @@ from maxcosine import __version__
 from maxcosine.cli.rules import describe_error
 from maxcosine.cli.terminal import end_on_closed_pipe, visible
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce", "derive", "explore")
+COMMANDS = (
+    "train",
+    "predict",
+    "score",
+    "evaluate",
+    "inspect",
+    "explain",
+    "compare",
+    "convert",
+    "merge",
+    "reproduce",
+    "derive",
+    "explore",
+)
 
 
 def _print_version(wanted: bool) -> None:

@@ -41,10 +41,11 @@ class Reading:
     """How any data are read: fields of `ReadOptions`."""
 
     format: Annotated[
-        Literal["auto", "svmlight", "vw", "cache"],
+        Literal["auto", "svmlight", "vw", "cache", "csv", "tsv", "jsonl"],
         typer.Option(
             help="svmlight: 'label id:value ...'; vw: 'label weight |namespace feature:value ...'; "
-            "cache: written by `convert`; auto: by the first bytes, the name and the first line."
+            "cache: written by `convert`; csv, tsv, jsonl: records, see --label; auto: by the first bytes, the name "
+            "and the first line."
         ),
     ] = "auto"
     on_bad: Annotated[
@@ -73,6 +74,56 @@ class Examples:
     def fields(self) -> dict[str, Any]:
         """Return the fields of `ReadOptions`."""
         return {**vars(self), "normalize": None if self.normalize == "none" else self.normalize}
+
+
+@dataclass
+class Records:
+    """Which columns of records are what."""
+
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The data are records: CSV, TSV, JSON lines, Parquet, Arrow. This column has the labels.",
+        ),
+    ] = None
+    weight: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of records: the column of the weights.")] = None
+    numeric: Annotated[
+        str | None, typer.Option(metavar="COLUMNS", help="Of records: columns that are numbers, separated by commas.")
+    ] = None
+    categorical: Annotated[
+        str | None, typer.Option(metavar="COLUMNS", help="Columns that are categories, such as numbers that are ids.")
+    ] = None
+    text: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Columns that are texts, cut into words.")] = None
+    drop: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Columns that are left out.")] = None
+    ngrams: Annotated[int, typer.Option(min=0, help="Of texts: up to so many words in a row are a feature.")] = 1
+    chars: Annotated[
+        str | None, typer.Option(metavar="N..M", help="Of texts: from N to M characters in a row are a feature, too.")
+    ] = None
+
+    def options(self) -> Any:
+        """Return them as `RecordOptions`; None if the data are not records."""
+        from maxcosine.records import RecordOptions
+
+        lists = {name: getattr(self, name) for name in ("numeric", "categorical", "text", "drop")}
+        if self.label is None:
+            given = {**lists, "weight": self.weight, "chars": self.chars, "ngrams": self.ngrams != 1}
+            for name, value in given.items():
+                if value:
+                    raise ValueError(f"--{name} is about records; name the column of their labels, too: --label COLUMN")
+            return None
+        columns = {name: tuple(value.split(",")) for name, value in lists.items() if value}
+        return RecordOptions(self.label, self.weight, **columns, ngrams=self.ngrams, chars=_char_range(self.chars))
+
+
+def _char_range(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    least, _, most = text.partition("..")
+    try:
+        return int(least), int(most or least)
+    except ValueError:
+        raise ValueError(f"--chars {text}: write the least and the most characters, such as 3..5") from None
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:

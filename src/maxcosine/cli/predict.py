@@ -77,7 +77,7 @@ def predict(
                 f"{option} needs a one-pass model, and {model} was learnt by {loaded.model.rule_name}; train with "
                 "--rule onepass"
             )
-    least = None if threshold is None else _least_score(loaded.model, threshold)
+    least = None if threshold is None else least_score(loaded.model, threshold)
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))
         out = sys.stdout.buffer if output is None else stack.enter_context(files.writing(output))
@@ -101,7 +101,7 @@ def predict(
         tell(f"skipped {message}")
 
 
-def _least_score(model: Any, text: str) -> float:
+def least_score(model: Any, text: str) -> float:
     """Return the score at which the second class is predicted, from NAME=VALUE; say what to expect there."""
     name, _, value = text.partition("=")
     names = ("precision", "recall", "share", "cost")

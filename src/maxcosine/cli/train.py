@@ -18,6 +18,7 @@ from maxcosine.cli.options import (
     Intercept,
     Json,
     Reading,
+    Records,
     check_outputs,
     command_line,
     flatten_options,
@@ -39,6 +40,7 @@ def train(
     data: Data,
     model: Annotated[Path, typer.Option(metavar="PATH", help="Where to write the model.")],
     reading: Reading,
+    records: Records,
     examples: Examples,
     cluster: Cluster,
     rule: Annotated[
@@ -123,7 +125,7 @@ def train(
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     maxcosine train 'day-*.svm' --model days.model --on dask-local:4 --passes 2
     """
-    from dataclasses import replace
+    from dataclasses import asdict, replace
 
     from maxcosine import model_file
     from maxcosine.data import ReadOptions, Stream
@@ -139,7 +141,14 @@ def train(
     _refuse_to_replace(checkpoint, resume=resume, force=force)
     how = {"average": average, "multiclass": multiclass, "intercept": intercept}
     dtype = "float64" if float64 else "float32"
-    read = ReadOptions(**vars(reading), **examples.fields(), any_labels=any_labels, dtype=dtype, keep_names=keep_names)
+    read = ReadOptions(
+        **vars(reading),
+        **examples.fields(),
+        any_labels=any_labels,
+        dtype=dtype,
+        keep_names=keep_names or records.label is not None,
+        records=records.options(),
+    )
     start_model = digest = None
     name = rule or DEFAULT_RULE
     if init is None:
@@ -192,6 +201,7 @@ def train(
             "on_drift": on_drift,
             **{role: path is not None for role, path in side_files.items()},
             "format": reading.format,
+            "records": None if read.records is None else asdict(read.records),
             **read.feature_options,
         },
         side_files={role: SideFile(path, checkpoint, role) for role, path in side_files.items() if path},

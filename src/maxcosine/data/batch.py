@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,6 +75,7 @@ class RowBatch:
     n_columns: int | None = None  # one more than the highest column, if it is known
     hashed_names: Names | None = None  # names of hashed features as written in the text, if they are kept
     hashed_columns: np.ndarray | None = None  # the column of each of these names
+    kept_columns: Any = None  # of records: the columns that are kept, as an Arrow table
     skipped: np.ndarray = field(default_factory=_no_lines)  # for each bad line of the block: rows that precede it
     places: RowPlaces = field(default_factory=RowPlaces)  # where the rows are in the inputs
 
@@ -122,10 +123,19 @@ class RowBatch:
             codes=self.codes[rows],
             weights=None if self.weights is None else self.weights[rows],
             squares=None if self.squares is None else self.squares[rows],
+            kept_columns=None if self.kept_columns is None else _rows_of_table(self.kept_columns, rows),
             n_columns=None,
             skipped=_no_lines(),
             places=replace(self.places, lines=lines, offsets=None if offsets is None else offsets[rows]),
         )
+
+
+def _rows_of_table(table: Any, rows: np.ndarray | slice) -> Any:
+    """Return consecutive rows of an Arrow table, or those where a boolean array is true."""
+    if isinstance(rows, slice):
+        start, stop, _ = rows.indices(len(table))
+        return table.slice(start, stop - start)
+    return table.take(np.flatnonzero(rows))
 
 
 def _offsets(sizes: np.ndarray) -> np.ndarray:

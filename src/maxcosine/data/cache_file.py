@@ -25,9 +25,9 @@ import numpy as np
 
 from maxcosine.core import canonicalize, rows_are_canonical, square_norms
 from maxcosine.data.batch import Names, RowBatch, RowPlaces
+from maxcosine.data.input_file import ARROW_MAGIC, PARQUET_MAGIC, is_table_file
 from maxcosine.data.options import ReadOptions, StreamError
 
-ARROW_MAGIC, PARQUET_MAGIC = b"ARROW1", b"PAR1"
 KEY = b"maxcosine"
 VERSION = 2
 KINDS = ("columns", "ids", "names")
@@ -38,23 +38,19 @@ MAX_COLUMN_BITS = 28  # column numbers are below 2^28, as those of text are
 
 def is_cache(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is an Arrow IPC or Parquet file, by its first bytes."""
-    if not os.path.isfile(path):
-        return False
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(ARROW_MAGIC)).startswith((ARROW_MAGIC, PARQUET_MAGIC))
-    except OSError:  # the reader will say why
-        return False
+    return is_table_file(os.fspath(path))
 
 
 def import_pyarrow(path: str | os.PathLike[str]) -> Any:
-    """Import pyarrow, which only caches need."""
+    """Import pyarrow, which only caches and records need."""
     try:
         import pyarrow
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
-        raise StreamError(f"{os.fspath(path)}: caches need one more package: pip install 'maxcosine[stream]'") from None
+        raise StreamError(
+            f"{os.fspath(path)}: reading needs one more package: pip install 'maxcosine[stream]'"
+        ) from None
     return pyarrow
 
 
@@ -122,8 +118,8 @@ class CacheFile:
             columns = ", ".join(self._schema.names[:MAX_COLUMNS_SHOWN])
             more = ", ..." if len(self._schema.names) > MAX_COLUMNS_SHOWN else ""
             raise StreamError(
-                f"{self.path}: this is {kind} file that maxcosine did not write: its columns are {columns}{more}. "
-                "Write its examples as svmlight or Vowpal Wabbit text, or load it in Python and call fit"
+                f"{self.path}: this is {kind} file of records, with the columns {columns}{more}; name the column of "
+                "the labels: --label NAME (in Python: fit_records)"
             )
         try:
             header = json.loads(stored)

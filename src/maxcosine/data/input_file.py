@@ -16,6 +16,7 @@ from maxcosine.data.options import StreamError
 STANDARD_INPUT = "-"
 CHANGED = "the file has changed since then; start again when it is complete"
 
+ARROW_MAGIC, PARQUET_MAGIC = b"ARROW1", b"PAR1"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _GZIP_BYTES, _ZSTD_BYTES = 1 << 14, 1 << 10
 """Compressed bytes per step: a byte of gzip holds up to 1 KB of text, a byte of zstd up to 32 KB."""
@@ -36,6 +37,17 @@ def is_compressed(name: str) -> bool:
     """Return whether a file is compressed: then it can only be read from its beginning."""
     with open_binary(name) as file:
         return file.read(len(_ZSTD)).startswith((_GZIP, _ZSTD))
+
+
+def is_table_file(name: str) -> bool:
+    """Return whether an input is an Arrow IPC or Parquet file, by its first bytes."""
+    if name == STANDARD_INPUT or not os.path.isfile(name):
+        return False
+    try:
+        with open(name, "rb") as file:
+            return file.read(len(ARROW_MAGIC)).startswith((ARROW_MAGIC, PARQUET_MAGIC))
+    except OSError:  # the reader will say why
+        return False
 
 
 def open_binary(name: str) -> io.BufferedReader:

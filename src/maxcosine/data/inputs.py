@@ -92,6 +92,16 @@ def expand(names: InputNames) -> list[str]:
     return found
 
 
+FindEnd = Callable[[bytearray, int, int, int], int]
+"""Takes a buffer, where a block starts in it, up to where it was looked at before, and to where it is filled; returns
+where the last whole line of the block stops, 0 if there is none."""
+
+
+def end_of_lines(buffer: bytearray, start: int, seen: int, stop: int) -> int:
+    """Return where the last whole line stops, 0 if there is none."""
+    return buffer.rfind(b"\n", seen, stop) + 1
+
+
 class Inputs:
     """The inputs of a stream, and how far they have been read."""
 
@@ -159,36 +169,48 @@ class Inputs:
 
     def blocks(self, start: Place = START) -> Generator[Block, None, None]:
         """Read all lines from a place on, in blocks."""
-        size = min(self._block_bytes, FIRST_BLOCK_BYTES)
-        for number, file in self.opened(start, lambda k: InputFile(self.names[k], self.spans[k].stop)):
-            offset = max(self.spans[number].start, start.offset if number == start.source else 0)
-            file.skip(offset)
-            if offset:
-                self.skipped_bytes = self.read_bytes
-            rest, ended = b"", False
-            while not ended:
-                block, rest = self._next_block(file, number, offset, rest, size)
-                yield block
-                offset, ended = block.end, block.is_last
-                size = self._next_size(block)
-                del block
+        for number, file in self.opened(start, self.open_text):
+            yield from self.blocks_of(number, file, start)
 
-    def _next_block(self, file: InputFile, number: int, offset: int, rest: bytes, size: int) -> tuple[Block, bytes]:
+    def open_text(self, number: int) -> InputFile:
+        """Open an input as text."""
+        return InputFile(self.names[number], self.spans[number].stop)
+
+    def blocks_of(
+        self, number: int, file: InputFile, start: Place, find_end: FindEnd = end_of_lines
+    ) -> Generator[Block, None, None]:
+        """Read one input from a place on, in blocks of whole lines, or of what else `find_end` finds the end of."""
+        size = min(self._block_bytes, FIRST_BLOCK_BYTES)
+        offset = max(self.spans[number].start, start.offset if number == start.source else 0)
+        file.skip(offset)
+        if offset:
+            self.skipped_bytes = self.read_bytes
+        rest, ended = b"", False
+        while not ended:
+            block, rest = self._next_block(file, number, offset, rest, size, find_end)
+            yield block
+            offset, ended = block.end, block.is_last
+            size = self._next_size(block)
+            del block
+
+    def _next_block(
+        self, file: InputFile, number: int, offset: int, rest: bytes, size: int, find_end: FindEnd
+    ) -> tuple[Block, bytes]:
         """Read on until there is a whole line; return the block, and what follows its last line."""
         buffer = bytearray(PADDING + len(rest) + size + PADDING)
         buffer[PADDING : PADDING + len(rest)] = rest
         filled, ended = PADDING + len(rest), False
-        stop = buffer.rfind(b"\n", PADDING, filled) + 1
+        stop = find_end(buffer, PADDING, PADDING, filled)
         while not stop and not ended and filled - PADDING <= MAX_LINE_BYTES:
             if filled + PADDING == len(buffer):
                 buffer += bytes(min(filled, MAX_LINE_BYTES))  # up to twice the size
             with memoryview(buffer) as view:
                 n, ended = file.fill(view[filled:-PADDING])
-            stop = buffer.rfind(b"\n", filled, filled + n) + 1
+            stop = find_end(buffer, PADDING, filled, filled + n)
             filled += n
         # Only the first line can be too long: a step reads no more than MAX_LINE_BYTES.
         first_line = (buffer.find(b"\n", PADDING, filled) + 1 or filled) - PADDING
-        if first_line > MAX_LINE_BYTES:
+        if first_line > MAX_LINE_BYTES or not (stop or ended):
             length, rest, ended = self._skip_line(file, buffer[PADDING:filled])
             del buffer[PADDING + MAX_LINE_BYTES + PADDING :]
             stop = PADDING + MAX_LINE_BYTES

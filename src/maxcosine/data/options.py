@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.records import RecordOptions, RecordSchema
+
 CHOICES: dict[str, tuple[str | None, ...]] = {
-    "format": ("auto", "svmlight", "vw", "cache"),
+    "format": ("auto", "svmlight", "vw", "cache", "csv", "tsv", "jsonl"),
     "dtype": ("float32", "float64"),
     "normalize": (None, "l2"),
     "purpose": ("read", "evaluate", "learn"),
@@ -33,7 +35,7 @@ class ReadOptions:
 
     Parameters
     ----------
-    format : {"auto", "svmlight", "vw", "cache"}, default="auto"
+    format : {"auto", "svmlight", "vw", "cache", "csv", "tsv", "jsonl"}, default="auto"
         "cache" is an Arrow IPC or Parquet file that `maxcosine convert` wrote. "auto" looks at the first
         bytes, the name and the first line.
     bits : int, default=0
@@ -63,6 +65,13 @@ class ReadOptions:
         Threads that parse. None: one per processor, at most 4. 1: no other thread is started.
     keep_names : bool, default=False
         Keep the names of hashed features.
+    records : RecordOptions, optional
+        The data are records, tables with named columns: CSV, TSV, JSON lines, Parquet, Arrow IPC. These are the
+        columns of labels and weights, and those that are not what they look like.
+    schema : RecordSchema, optional
+        What the columns of records are, if it is known already; else it is inferred from the first rows.
+    keep_columns : tuple of str or None, default=None
+        Columns of records that batches keep as they are; ("*",) keeps all.
     block_bytes : int, default=2 MB
         Size of the blocks that are read. A longer line enlarges its block, up to 64 MB.
 
@@ -86,6 +95,9 @@ class ReadOptions:
     any_labels: bool = False
     threads: int | None = None
     keep_names: bool = False
+    records: RecordOptions | None = None
+    schema: RecordSchema | None = None
+    keep_columns: tuple[str, ...] | None = None
     block_bytes: int = BLOCK_BYTES
 
     def __post_init__(self) -> None:
@@ -99,8 +111,15 @@ class ReadOptions:
             raise ValueError(f"bits is {self.bits}; it is from 1 to {MAX_BITS}, or 0 for features that are not hashed")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it is at least 1, or None for all processors")
+        if self.are_records and not (self.bits or self.exact):
+            object.__setattr__(self, "bits", DEFAULT_BITS)
         if not 1 <= self.block_bytes <= MAX_LINE_BYTES:
             raise ValueError(f"block_bytes is {self.block_bytes:,}; it is from 1 to {MAX_LINE_BYTES:,}")
+
+    @property
+    def are_records(self) -> bool:
+        """Whether the data are records."""
+        return self.records is not None or self.schema is not None
 
     @property
     def feature_options(self) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class ParsedBlock:
     is_last: bool = False  # whether the input ends with the block
     bad: Sequence[BadLine] = ()  # in the order of their lines
     is_partial: bool = False  # whether rows were left out: some of the labels may belong to no row
+    new_columns: Sequence[str] = ()  # columns of records that the schema does not have
 
     def leave_out_unusable(self, options: ReadOptions, text_of: Callable[[int], bytes] = lambda row: b"") -> None:
         """Make bad lines of the rows that do not serve the purpose for which they are read."""

@@ -12,7 +12,9 @@ import numpy as np
 from maxcosine.core import FeatureIndex
 from maxcosine.data import text
 from maxcosine.data.batch import Names, RowBatch
+from maxcosine.data.cache_file import import_pyarrow
 from maxcosine.data.caches import are_caches, read_caches, stored_options, text_format_of
+from maxcosine.data.input_file import is_table_file
 from maxcosine.data.inputs import START, Block, InputNames, Inputs, Place, Span
 from maxcosine.data.options import ReadOptions, StreamError
 from maxcosine.data.parsed import BadLine, BadLines, ParsedBlock, StreamLabels, SupportsWrite
@@ -21,6 +23,9 @@ from maxcosine.features import map_names
 
 if TYPE_CHECKING:
     import scipy.sparse
+
+    from maxcosine.data.raw_block import RawBlock
+    from maxcosine.data.tables import Tables
 
 
 class Chunk(NamedTuple):
@@ -37,7 +42,7 @@ class Stream:
     Parameters
     ----------
     inputs : str, path or sequence of those
-        Files, globs, - for standard input; plain, gzip or zstd.
+        Files, globs, - for standard input; plain, gzip or zstd. Or `Tables`, which are in memory.
     options : ReadOptions
         How they are read.
     start : Place
@@ -62,21 +67,27 @@ class Stream:
         Where the next batch begins.
     n_examples : int
         Examples so far.
+    new_columns : list of str
+        Columns of records so far that the schema does not have, and that are ignored.
     """
 
     def __init__(
         self,
-        inputs: InputNames,
+        inputs: InputNames | Tables,
         options: ReadOptions = ReadOptions(),  # noqa: B008, it never changes
         *,
         start: Place = START,
         spans: Sequence[Span] | None = None,
         bad_lines: SupportsWrite | None = None,
     ) -> None:
-        self.inputs = Inputs(inputs, spans, options.block_bytes)
+        self.inputs: Any = inputs  # those of `Tables` have the attributes of `Inputs`
+        if not hasattr(inputs, "raw_blocks"):
+            self.inputs = Inputs(inputs, spans, options.block_bytes)
         self.options = options
         self._guess_format = options.format == "auto"
-        if are_caches(self.inputs, options.format):
+        if options.are_records:
+            _check_records(options)
+        elif are_caches(self.inputs, options.format):
             self.options = stored_options(self.inputs, options)
             if bad_lines is not None:
                 raise StreamError(
@@ -87,6 +98,7 @@ class Stream:
         self.bad = BadLines(options.on_bad, bad_lines)
         self.start = self.place = start
         self.n_examples = 0
+        self.new_columns: list[str] = []
         self._index: FeatureIndex | None = None
 
     @property
@@ -96,17 +108,21 @@ class Stream:
 
     @property
     def text_format(self) -> str | None:
-        """The format of the text that the examples are from, which a cache tells, too."""
+        """The format of the text that the examples are from, which a cache tells, too; "records" for tables."""
+        if self.options.are_records:
+            return "records"
         return text_format_of(self.inputs) if self.options.format == "cache" else self.options.format
 
     def like(self, inputs: InputNames, **changes: Any) -> Stream:
         """Open other inputs that are read in the same way."""
-        kept = {name: getattr(self.options, name) for name in ("on_bad", "any_labels")}
+        kept = {name: getattr(self.options, name) for name in ("on_bad", "any_labels", "records", "schema")}
         options = {**kept, **self.options.feature_options, "strict": True, **changes}
         return Stream(inputs, ReadOptions(**options))
 
     def recognise(self) -> str:
         """Read until the format is known, and return it; "auto" if no line tells it."""
+        if self.options.are_records:
+            return "records"
         with closing(self.inputs.blocks(self.start)) as blocks:
             while self.options.format == "auto" and (block := next(blocks, None)) is not None:
                 self._resolve(block)
@@ -118,7 +134,11 @@ class Stream:
         A batch without rows is given if it has bad lines: `predict` answers each of them by an empty line.
         """
         self.place, self.n_examples = self.start, 0
-        if self.options.format == "cache":
+        if self.options.are_records:
+            from maxcosine.data import records
+
+            blocks = prefetch(self._records(), lambda found: records.parse(*found), self.options.n_threads)
+        elif self.options.format == "cache":
             blocks = read_caches(self.inputs, self.options, self.start)
         else:
             blocks = prefetch(self._blocks(), lambda found: text.parse(*found), self.options.n_threads)
@@ -127,6 +147,16 @@ class Stream:
             self.n_examples += len(batch)
             if len(batch) or len(batch.skipped):
                 yield batch
+
+    def _records(self) -> Generator[tuple[RawBlock, ReadOptions], None, None]:
+        from maxcosine.data import record_formats, records
+
+        in_files = isinstance(self.inputs, Inputs)
+        raw: Any = record_formats.raw_blocks(self.inputs, self.options.format, self.start) if in_files else None
+        with closing(raw or self.inputs.raw_blocks(self.start)) as raw:
+            for block, options in records.with_schema(raw, self.options, self.inputs.title):
+                self.options = options
+                yield block, options
 
     def _blocks(self) -> Generator[tuple[Block, ReadOptions], None, None]:
         for block in self.inputs.blocks(self.start):
@@ -154,6 +184,7 @@ class Stream:
         if parsed.is_last:
             after = after._replace(source=parsed.source + 1, offset=0, line=0)
         self.place = after
+        self.new_columns += [name for name in parsed.new_columns if name not in self.new_columns]
         batch = parsed.batch
         bad_lines = np.array([one.line for one in parsed.bad], np.int64)
         places = replace(batch.places, bad_lines=bad_lines, bad_bytes=bad_bytes, before=before, after=after)
@@ -177,15 +208,18 @@ class Stream:
 
     def _message(self, source: int, line: int, bad: BadLine) -> str:
         where = self._where(source, line + bad.line)
-        if self.options.format == "cache":
+        if self.options.format == "cache" or self.options.are_records:
             return f"{where}: {bad.message}"
         return f"{where}:{bad.position + 1}: {bad.message} (found {bad.quote()!r})"
 
     def _where(self, source: int, line: int) -> str:
-        """Name a line of text or an example of a cache, given how many precede it."""
+        """Name a line of text, an example of a cache or a row of a table, given how many precede it."""
+        if self.options.are_records and is_table_file(self.inputs.names[source]):
+            return f"{self.inputs.title(source)}: row {line + 1:,}"
         if self.options.format == "cache":
             return f"{self.inputs.title(source)}: example {line + 1:,}"
-        return self.inputs.where(source, line)
+        where: str = self.inputs.where(source, line)
+        return where
 
     def __iter__(self) -> Iterator[Chunk]:
         for batch in self.batches():
@@ -235,6 +269,16 @@ class Stream:
         X = scipy.sparse.csr_array((values, columns.astype(np.int32), indptr), (len(batch), width), copy=True)
         X.sort_indices()
         return X
+
+
+def _check_records(options: ReadOptions) -> None:
+    """Refuse options that make no sense for records, and a Python without pyarrow."""
+    if options.format in ("svmlight", "vw", "cache"):
+        raise StreamError(f"{options.format} has no named columns; leave out the label (--label), or the format")
+    label = options.schema.label if options.schema is not None else options.records and options.records.label
+    if options.purpose != "read" and label is None:
+        raise StreamError("records need the name of the column of the labels: label=NAME (--label NAME)")
+    import_pyarrow("records")
 
 
 def slots_of(

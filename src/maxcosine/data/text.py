@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from maxcosine import core
 from maxcosine.data.batch import Names, RowBatch, RowPlaces
-from maxcosine.data.cache_file import ARROW_MAGIC, PARQUET_MAGIC
+from maxcosine.data.input_file import ARROW_MAGIC, PARQUET_MAGIC
 from maxcosine.data.inputs import Block
 from maxcosine.data.options import DEFAULT_BITS, MAX_LINE_BYTES, ReadOptions, StreamError
 from maxcosine.data.parsed import BadLine, ParsedBlock
@@ -19,7 +19,7 @@ _ENDINGS = {(".svm", ".svmlight", ".libsvm"): "svmlight", (".vw", ".vwdata"): "v
 _OTHER_MAGIC = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "a zip archive", b"7z\xbc\xaf": "a 7z archive"}
 _JSON = re.compile(rb'\s*(\[\s*)?\{\s*"')
 _FEATURE = re.compile(rb"(^|\s)[0-9]+:[0-9.eE+-]+(\s|$)")
-FORMATS = "svmlight text, 'label id:value ...', and Vowpal Wabbit text, 'label |namespace feature:value ...'"
+FORMATS = "svmlight text, 'label id:value ...', or Vowpal Wabbit text, 'label |namespace feature:value ...'"
 
 
 def recognise(name: str, text: bytes) -> str | None:
@@ -37,11 +37,17 @@ def recognise(name: str, text: bytes) -> str | None:
     first = next(filter(None, lines), b"")
     if other := _other_format(stem, text, first):
         raise StreamError(
-            f"{name}: this looks like {other}, which is not read: inputs are {FORMATS}. Convert it to "
-            "one of them, or load it in Python and call fit; if it is one of them after all, say so with "
+            f"{name}: this looks like {other}. {_advice(other)}; if it is {FORMATS} after all, say so with "
             "format='svmlight' or format='vw' (--format)"
         )
     return "vw" if b"|" in first else "svmlight" if first else None
+
+
+def _advice(format: str) -> str:
+    """Return what to do about text in another format."""
+    if format in ("JSON", "CSV", "TSV"):
+        return "Name the column of the labels: --label NAME (in Python: fit_records)"
+    return "Convert it to a format that is read, or load it in Python and call fit"
 
 
 def _other_format(stem: str, text: bytes, first_line: bytes) -> str | None:

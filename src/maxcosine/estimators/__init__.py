@@ -18,6 +18,7 @@ from maxcosine.estimators.classifiers import (
 )
 from maxcosine.estimators.labels import SortedLabelsWarning
 from maxcosine.estimators.onepass import OnePassClassifier
+from maxcosine.estimators.record_encoder import RecordEncoder
 from maxcosine.estimators.trace_display import TraceDisplay
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "PAClassifier",
     "PerceptronClassifier",
     "ROMMAClassifier",
+    "RecordEncoder",
     "SoftMCPClassifier",
     "SortedLabelsWarning",
     "TraceDisplay",

@@ -18,6 +18,7 @@ from maxcosine.estimators.fitted import FittedAttributes, LinearAttributes, lock
 from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
 from maxcosine.estimators.learning import learn_chunk, learn_passes, learning, new_model, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters, rule_of
+from maxcosine.estimators.records import RecordMethods
 from maxcosine.estimators.validation import check_training_data, rows_to_score
 from maxcosine.estimators.weights import row_weights
 from maxcosine.features import Features
@@ -28,7 +29,7 @@ from maxcosine.rules.rule import Rule
 
 # A dataclass writes the constructor that scikit-learn wants: every parameter is stored under its name.
 @dataclass(eq=False, repr=False, kw_only=True)
-class StreamClassifier(DictMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
+class StreamClassifier(DictMethods, RecordMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
     """What all classifiers have: learning from arrays, chunks, files and dicts, and predictions."""
 
     shuffle: bool = False

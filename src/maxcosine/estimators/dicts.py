@@ -20,6 +20,7 @@ from maxcosine.estimators.learning import (
     learn_rows,
     learning,
     refuse_balanced,
+    refuse_records,
 )
 from maxcosine.estimators.parameters import check_parameters
 from maxcosine.estimators.validation import bad_example, bad_examples, column_keys, dict_rows, is_frame
@@ -96,7 +97,7 @@ class DictMethods:
             model: Any = getattr(self, "_model", None)
             if model is None:
                 return None
-            scores = model.score_one(x) if model.features.keyed else model.scores(dict_rows(model, [x]))
+            scores = model.score_one(x) if model.features.takes_dicts else model.scores(dict_rows(model, [x]))
             if not np.isfinite(scores).all():
                 raise bad_example(x, BadRow("the scores of an example are not finite"))
             return model.labels.label(int(model.predicted_codes(scores)[0]))
@@ -129,6 +130,7 @@ class DictMethods:
 def learn_dicts(estimator: Any, X: Any, y: Any, w: Any = None) -> None:
     """Learn from many examples, as `learn_many` does; within `learning`."""
     model: Any = getattr(estimator, "_model", None)
+    refuse_records(model)
     if is_frame(X) and model is not None and not model.features.keyed:
         learn_chunk(estimator, X, y, None, w)
         return
@@ -164,7 +166,7 @@ def _is_prepared(estimator: Any, model: Any) -> bool:
     prepared_for, read_settings, settings = estimator.__dict__.get("_prepared_for", (None, None, None))
     if prepared_for is model and read_settings(estimator.__dict__) == settings:
         return True
-    if not model.features.keyed or model.may_fail:
+    if not model.features.takes_dicts or model.may_fail:
         return False
     check_parameters(estimator)
     refuse_balanced(estimator)

@@ -68,6 +68,7 @@ def learn_chunk(
     """Go on learning from an array, a sparse matrix or a data frame, as `partial_fit` does; within `learning`."""
     check_parameters(estimator)
     model: Any = getattr(estimator, "_model", None)
+    refuse_records(model)
     keys = None if model is None or not model.features.keyed else column_keys(X)
     dtypes = weight_types(estimator) if model is None else [model.dtype]
     X, y = check_training_data(estimator, X, y, dtype=dtypes, reset=model is None)
@@ -175,6 +176,14 @@ def _report_blocks(order: np.ndarray, title: str, model: Any) -> Iterator[np.nda
             f"{title}: {done:,} of {len(order):,} rows ({done / len(order):.0%}), "
             f"{done / seconds:,.0f} rows/s, {model.mistakes:,} mistakes, {seconds:.1f} s",
             file=sys.stderr,
+        )
+
+
+def refuse_records(model: Any) -> None:
+    """Refuse to go on learning other examples than records."""
+    if model is not None and model.features.records is not None:
+        raise ValueError(
+            "this classifier was learnt from records; go on with partial_fit_records, or start again with fit"
         )
 
 

@@ -165,8 +165,8 @@ class OnePassClassifier(StreamClassifier):
     def contributions(self, X: Any, label: Any = None) -> Contributions:
         """Compute what the features of each row add to a score.
 
-        With ``z = sign(x) log(1 + |x|)`` and the length R of the row, a feature adds ``weight z / R``. All of these and
-        the rest add up to the score of `decision_function`.
+        With ``z = sign(x) log(1 + |x|)`` and the length R of the row, a feature of the row adds ``weight (z - center) /
+        R``. All of these and the rest add up to the score of `decision_function`.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class OnePassClassifier(StreamClassifier):
             model: OnePassModel | None = getattr(self, "_model", None)
             if model is None:
                 return {}
-            margins = model.margins_of_one(x) if model.features.keyed else model.margins(dict_rows(model, [x]))
+            margins = model.margins_of_one(x) if model.features.takes_dicts else model.margins(dict_rows(model, [x]))
             if not np.isfinite(margins).all():
                 raise bad_example(x, BadRow("the scores of an example are not finite"))
             return dict(zip(model.classes.tolist(), model.probabilities(margins)[0].tolist(), strict=True))

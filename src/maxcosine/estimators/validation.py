@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from maxcosine.base_model import BaseModel
 from maxcosine.estimators.labels import refuse_mixed_types
+from maxcosine.estimators.record_streams import record_rows
 from maxcosine.features import plain_dict
 from maxcosine.rows import BadRow, SlotRows, check_indices
 
@@ -101,6 +102,8 @@ def are_dicts(X: Any) -> bool:
 
 def dict_rows(model: BaseModel, X: Sequence[Any]) -> Any:
     """Return dicts as rows of slots, to score; features that the model does not know are left out."""
+    if model.features.records is not None:
+        return record_rows(model, X)
     rows = model.features.map_dicts([plain_dict(x) for x in X], model.dtype, grow=False)
     if not np.isfinite(rows.values if isinstance(rows, SlotRows) else rows.data).all():
         raise bad_examples(X, BadRow("the values of an example are not finite"))
@@ -123,6 +126,8 @@ def bad_examples(X: Any, error: BadRow) -> BadRow:
 
 def rows_to_score(estimator: StreamClassifier, X: Any) -> Any:
     """Return X as rows of slots."""
+    if estimator._model.features.records is not None and (is_frame(X) or hasattr(X, "__arrow_c_stream__")):
+        return record_rows(estimator._model, X)
     if are_dicts(X):
         return dict_rows(estimator._model, X)
     features, dtype = estimator._model.features, estimator._model.dtype

@@ -17,6 +17,7 @@ from maxcosine.heads import HEAD, LOG_OVERFLOWED, MODEL_SCALARS
 from maxcosine.model import MULTICLASS, Model
 from maxcosine.model_file.container import Checker, TensorFile
 from maxcosine.model_file.encode import LAYOUT, bad_scalar
+from maxcosine.records import RecordSchema, SchemaError
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
 
@@ -191,6 +192,12 @@ def read_features(file: TensorFile, description: dict[str, Any]) -> Features:
     features.hashed = file.get(entry, "hashed", str, type(None))  # files of 0.1.0 have no such entry
     if features.hashed not in (None, *HASHED) or (features.hashed and features.bits is None):
         raise file.bad(f"the metadata have hashed={short(features.hashed)} and bits={features.bits}")
+    schema = file.get(entry, "records", dict, type(None))
+    if schema is not None:
+        try:
+            features.records = RecordSchema.from_json(schema)
+        except SchemaError as error:
+            raise file.bad(str(error)) from None
     if "kept.columns" in file.untaken:
         features.kept_names = _kept_names(file, n_columns)
     return features

@@ -42,7 +42,8 @@ def describe_features(features: Features) -> dict[str, Any]:
     kind = "columns"
     if features.index is not None:
         kind = "sparse columns" if features.sparse else features.index.kind
-    return {"kind": kind, "columns": features.n_columns, "bits": features.bits, "hashed": features.hashed}
+    found = {"kind": kind, "columns": features.n_columns, "bits": features.bits, "hashed": features.hashed}
+    return found if features.records is None else {**found, "records": features.records.to_json()}
 
 
 def tensors_of(model: Model) -> dict[str, np.ndarray]:

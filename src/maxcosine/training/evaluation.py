@@ -22,15 +22,21 @@ def score(model: BaseModel, stream: Stream, batch: RowBatch) -> tuple[np.ndarray
     The right code is -1 if a row has no label, or one that the model does not know.
     """
     with model.lock.reading:
-        scores = model.scores(rows_of(stream, model, batch, grow=False))
+        scores = model.scores(rows_of(stream, model.features, batch, grow=False))
         codes = np.append(model.labels.text_codes(stream.labels.names), -1)[batch.codes]
         return scores, model.predicted_codes(scores), codes
 
 
-def probabilities(model: OnePassModel, stream: Stream, batch: RowBatch) -> np.ndarray:
+def has_probabilities(model: BaseModel) -> bool:
+    """Return whether a model gives probabilities."""
+    return isinstance(model, OnePassModel)
+
+
+def probabilities(model: BaseModel, stream: Stream, batch: RowBatch) -> np.ndarray:
     """Return the probabilities of the classes for the rows of a stream."""
+    assert isinstance(model, OnePassModel)
     with model.lock.reading:
-        return model.probabilities(model.margins(rows_of(stream, model, batch, grow=False)))
+        return model.probabilities(model.margins(rows_of(stream, model.features, batch, grow=False)))
 
 
 def open_for_model(
@@ -51,6 +57,7 @@ def read_options_of(model: BaseModel, provenance: dict[str, Any] | None) -> dict
     """Return the known options that the data of a model were read with."""
     features, recorded = model.features, (provenance or {}).get("options", {})
     return {
+        "schema": features.records,
         "bits": features.bits or 0,
         "exact": features.keyed,
         "dtype": str(model.dtype),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -81,6 +81,20 @@ class OnePassSettings:
             model.on_drift = self.on_drift
 
 
+class AnySettings(Protocol):
+    """What a `StreamLearner` needs of settings."""
+
+    @property
+    def own_rules(self) -> list[Rule]:
+        """The rules that a model file may refer to."""
+
+    def new_model(self, labels: Sequence[str], features: Features) -> BaseModel:
+        """Return a model that has learnt nothing."""
+
+    def prepare(self, model: BaseModel) -> None:
+        """Give a model what may change at any time."""
+
+
 class StreamLearner:
     """Learns the batches of a stream into a model: a new one, or one that goes on learning.
 
@@ -90,7 +104,7 @@ class StreamLearner:
         None before the first example.
     """
 
-    def __init__(self, settings: Settings | OnePassSettings, model: BaseModel | None = None) -> None:
+    def __init__(self, settings: AnySettings, model: BaseModel | None = None) -> None:
         self.settings = settings
         self.model = model
         self._codes = np.zeros(0, np.int64)
@@ -140,7 +154,8 @@ class StreamLearner:
         predicted = np.empty(len(batch), np.int64)
         try:
             with model.lock.learning:
-                rows = rows_of(stream, model, batch, grow=True)
+                rows = rows_of(stream, model.features, batch, grow=True)
+                model.features.records = stream.options.schema
                 self._add_labels(model, labels)
                 self._keep_names(model.features, batch)
                 model.learn(rows, self.codes_of(batch), weights=batch.weights, mapped=True, predicted=predicted)
@@ -193,9 +208,8 @@ class StreamLearner:
             features.kept_names[column] = name.decode(errors="backslashreplace")
 
 
-def rows_of(stream: Stream, model: BaseModel, batch: RowBatch, *, grow: bool) -> SlotRows:
+def rows_of(stream: Stream, features: Features, batch: RowBatch, *, grow: bool) -> SlotRows:
     """Map a batch of a stream to the slots of a model; new features get a slot, or are left out."""
-    features = model.features
     if len(batch):
         _check_kind(stream, features, batch)
     index = features.index

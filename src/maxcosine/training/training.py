@@ -116,7 +116,7 @@ class Training:
         self.resumed_at = self.status.examples
         self._lengths, self._labels = stored["asides"], stored["labels"]
         self._start = Place(**stored["place"])
-        self._read = replace(self._read, format=stored["format"])
+        self._read = replace(self._read, format=stored["format"], schema=loaded.model.features.records)
         return True
 
     def run(self) -> BaseModel:
@@ -143,7 +143,7 @@ class Training:
         self.read_bytes += stream.inputs.read_bytes - stream.inputs.skipped_bytes
         self.status.passes += 1
         self._start, self._labels = Place(), stream.labels.names
-        self._read = replace(self._read, format=stream.options.format)
+        self._read = replace(self._read, format=stream.options.format, schema=stream.options.schema)
         if self.status.passes < self.passes and self.learner.model is not None:
             self._save(Place())
 

@@ -1,0 +1,110 @@
+"""Records in files of tables: Parquet and Arrow IPC, in groups of rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from maxcosine.data.input_file import ARROW_MAGIC
+from maxcosine.data.options import StreamError
+from maxcosine.data.raw_block import ReadRecords
+from maxcosine.records import RecordSchema
+
+_GROUP_ROWS = 4096
+
+
+@dataclass
+class TableBlock:
+    """Some rows of a table."""
+
+    table: Any
+    source: int
+    first: int  # rows of the input before it
+    is_last: bool
+    offset: int = 0
+    end: int = 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the input begins with the block."""
+        return self.first == 0
+
+    @property
+    def n_lines(self) -> int:
+        """Rows of the block."""
+        return len(self.table)
+
+    def read(self, schema: RecordSchema | None) -> ReadRecords:
+        """Check the rows: texts must be UTF-8."""
+        return ReadRecords([self.table], np.arange(len(self.table)))
+
+    def text_of(self, row: int) -> bytes:
+        """Return a row as JSON."""
+        return json.dumps(self.table.slice(row, 1).to_pylist()[0], default=str, ensure_ascii=False).encode()
+
+
+class TableFile:
+    """A Parquet or Arrow IPC file, read in groups of rows."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.position = name, 0
+        try:
+            self._raw = pa.OSFile(name)
+            self._size = self._raw.size()
+            magic = self._raw.read(len(ARROW_MAGIC))
+            self._raw.seek(0)
+            self._arrow = pa.ipc.open_file(self._raw) if magic == ARROW_MAGIC else None
+            self._parquet = None if self._arrow else pa.parquet.ParquetFile(self._raw)
+        except (pa.ArrowException, OSError) as error:
+            raise self._error(error) from None
+
+    def __enter__(self) -> TableFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+    def _error(self, error: Exception) -> StreamError:
+        return StreamError(
+            f"{self.name}: cannot be read: {str(error).strip()}; it is cut short or damaged, fetch it again"
+        )
+
+    def blocks(self, source: int, skipped: int) -> Generator[TableBlock, None, None]:
+        """Read the rows after the first `skipped` ones."""
+        first, previous = 0, None
+        try:
+            for batch in self._batches(skipped):
+                if first + len(batch) > skipped or not len(batch):
+                    cut = max(0, skipped - first)
+                    batch.validate(full=True)  # texts are UTF-8
+                    if previous is not None:
+                        yield previous
+                    previous = TableBlock(pa.Table.from_batches([batch.slice(cut)]), source, first + cut, False)
+                first += len(batch)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise self._error(error) from None
+        if first < skipped:
+            raise StreamError(f"{self.name}: ends before the place to continue from; it has changed since then")
+        if previous is not None:
+            previous.is_last = True
+            yield previous
+
+    def _batches(self, skipped: int) -> Generator[Any, None, None]:
+        """Give batches of rows; groups of Parquet that are skipped as a whole are empty batches of their length."""
+        if self._arrow is not None:
+            for k in range(self._arrow.num_record_batches):
+                yield self._arrow.get_batch(k)
+                self.position = self._size * (k + 1) // self._arrow.num_record_batches
+            return
+        assert self._parquet is not None
+        n_groups = self._parquet.num_row_groups
+        for k in range(n_groups):
+            yield from self._parquet.iter_batches(_GROUP_ROWS, row_groups=[k], use_threads=False)
+            self.position = self._size * (k + 1) // n_groups
