@@ -65,8 +65,8 @@ class NotSeparable(ValueError):
 def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[float] | None = None) -> Model:
     """Merge models of one rule into a new one, which can go on learning.
 
-    It has all their classes and features. Its calibration starts anew, because its scores have another scale. `weights` are those of the models in the plain mean. See
-    `maxcosine.merge`, which merges classifiers.
+    It has all their classes and features. Its scores have another scale, so its calibration starts anew. `weights` are
+    those of the models in the plain mean. See `maxcosine.merge`, which merges classifiers.
     """
     if how not in HOW:
         raise ValueError(f"how={how!r} is not a way of merging; it is one of {', '.join(HOW)}")

@@ -173,7 +173,8 @@ class OnePassState:
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Probabilities of the classes, of shape (rows, classes), for margins of shape (rows, blocks)."""
-        return probabilities(*self.scalars["calibration"], margins)
+        slope, offset = self.scalars["calibration"]
+        return probabilities(slope, offset, margins)
 
     def copy(self) -> OnePassState:
         """An independent learner of the same values."""
