@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import maxcosine
 import maxcosine.distributed
 from maxcosine import RULES, MCPClassifier, OnePassClassifier, OnlineClassifier, PAClassifier, merge
+from maxcosine.calibration import probabilities
 from tests.contract.streams import csr, late, stream
 from tests.estimators.test_checks import EXPECTED_FAILURES
 from tests.learners import PAIRWISE_SETTINGS, everything, learnt
@@ -328,12 +329,24 @@ def test_probabilities_are_better_than_sigmoids_of_scores(rule, data):
 # Beside scikit-learn
 
 
+def failed_checks(expected, **options):
+    """The checks of scikit-learn that fail beside the expected ones."""
+    learner = PAClassifier(probability=True, **options)
+    checks = check_estimator(learner, on_fail=None, on_skip=None, expected_failed_checks=expected)
+    return {check["check_name"]: check["exception"] for check in checks if check["status"] == "failed"}
+
+
 @pytest.mark.parametrize("options", [{}, {"average": True}, {"multiclass": "joint"}])
 def test_checks_of_scikit_learn_pass(options):
-    learner = PAClassifier(probability=True, **options)
-    expected = EXPECTED_FAILURES | OF_TWO_CLASSES
-    checks = check_estimator(learner, on_fail=None, on_skip=None, expected_failed_checks=expected)
-    assert {check["check_name"]: check["exception"] for check in checks if check["status"] == "failed"} == {}
+    assert failed_checks(EXPECTED_FAILURES | OF_TWO_CLASSES, **options) == {}
+
+
+@pytest.mark.parametrize("options", [{}, {"average": True}, {"multiclass": "joint"}])
+def test_without_the_offset_no_more_checks_fail_than_without_probabilities(options, monkeypatch):
+    monkeypatch.setattr(
+        "maxcosine.calibration.probabilities", lambda slope, _, margins: probabilities(slope, 0.0, margins)
+    )
+    assert failed_checks(EXPECTED_FAILURES, **options) == {}
 
 
 def test_fixed_thresholds_of_rules():
