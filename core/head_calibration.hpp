@@ -22,8 +22,8 @@ class HeadCalibrator {
   explicit HeadCalibrator(const Heads<T>& heads) : heads_(heads) {}
 
   // `by_v` are the row's dot products with the columns of v. A row whose class has not come is left out, and so is one
-  // before a second class: there is no other class that it could be.
-  void learn(const std::uint32_t* slots, const T* values, std::size_t n, const double* by_v, std::int64_t code) {
+  // before a second class: there is no other class that it could be. Not inlined: it would slow sweeps without it.
+  [[gnu::noinline]] void learn(const std::uint32_t* slots, const T* values, std::size_t n, const double* by_v, std::int64_t code) {
     if (!heads_.class_seen[code]) return;
     by_total_.resize(heads_.width);
     if (heads_.total) score_columns(slots, values, n, heads_.total, heads_.width, by_total_.data());
