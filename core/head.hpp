@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "calibration.hpp"
 #include "rules/step.hpp"
 
 namespace maxcosine {
@@ -98,6 +99,7 @@ struct Heads {
   std::size_t log_size;
   std::int64_t* class_seen;  // by class code: whether a row of it has come
   ModelScalars* scalars;
+  Calibration* calibration;  // null: no probabilities
   double constant;           // 1 with an intercept, else 0
 };
 

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "arithmetic.hpp"
+#include "calibration.hpp"
 #include "onepass_geometry.hpp"
 #include "onepass_row.hpp"
 #include "sweep.hpp"
@@ -25,9 +25,6 @@ namespace maxcosine {
 
 inline constexpr double LOGISTIC_GAIN = 8;
 inline constexpr double MOST_COEF_SUM = 1e16;  // no step takes Lambda beyond it: the averages stay within float
-inline constexpr double MOST_MARGIN = 1e100;   // of the calibration: squares stay within double
-inline constexpr double LARGEST_EXPONENT = 30;
-inline constexpr double SMALLEST_CURVATURE = 1e-4, SMALLEST_SLOPE = 0.05;
 
 // The average with weights t of the duals after rows 1, ..., T. A step du_j of row j is in all of them from row j on,
 // so its share is 1 - C_(j-1) / C_T with C_t = t (t + 1) / 2. Beside u, v = sum C_(j-1) du_j is kept; the average is
@@ -79,47 +76,6 @@ struct Mixer {
   return n == 1 ? margins[0] > 0 : std::int64_t(largest(margins, n, 1));
 }
 
-// Newton's step for the slope of softmax(slope m).
-inline void calibrate_blocks(double& slope, double& curvature, const std::vector<double>& margins, std::size_t code) {
-  const auto clamped = [&](std::size_t b) { return std::clamp(margins[b], -MOST_MARGIN, MOST_MARGIN); };
-  const double highest = clamped(largest(margins.data(), margins.size(), 1));
-  double sum = 0, mean = 0, square = 0;
-  for (std::size_t b = 0; b < margins.size(); ++b) {
-    const double m = clamped(b), p = std::exp(slope * (m - highest));
-    sum += p;
-    mean += p * m;
-    square += p * m * m;
-  }
-  mean /= sum;
-  curvature += std::max(square / sum - mean * mean, SMALLEST_CURVATURE);
-  slope -= (mean - clamped(code)) / curvature;
-}
-
-// Online Newton on the logarithmic loss of sigmoid(slope m + offset) or, with blocks, of softmax(slope m). The
-// curvature is forgotten at T = 2^k.
-inline void calibrate(OnePassScalars& scalars, const std::vector<double>& margins, std::size_t code) {
-  double* const theta = scalars.calibration;
-  double* const h = scalars.curvature;
-  if (std::has_single_bit(std::uint64_t(scalars.rows))) {
-    h[0] = h[2] = 1;
-    h[1] = 0;
-  }
-  if (margins.size() == 1) {
-    const double m = std::clamp(margins[0], -MOST_MARGIN, MOST_MARGIN);
-    const double p = 1 / (1 + std::exp(-std::clamp(theta[0] * m + theta[1], -LARGEST_EXPONENT, LARGEST_EXPONENT)));
-    const double curvature = std::max(p * (1 - p), SMALLEST_CURVATURE), gradient = p - double(code);
-    h[0] += curvature * m * m;
-    h[1] += curvature * m;
-    h[2] += curvature;
-    const double determinant = h[0] * h[2] - h[1] * h[1];
-    theta[0] -= gradient * (h[2] * m - h[1]) / determinant;
-    theta[1] -= gradient * (h[0] - h[1] * m) / determinant;
-  } else {
-    calibrate_blocks(theta[0], h[0], margins, code);
-  }
-  theta[0] = std::max(theta[0], SMALLEST_SLOPE);
-}
-
 // Learns rows one after another; holds the working memory.
 template <class T>
 class OnePassLearner {
@@ -151,7 +107,7 @@ class OnePassLearner {
     scalars_.mean_weight += (weight - scalars_.mean_weight) / double(scalars_.rows);
     take_steps(std::size_t(code), std::clamp(weight / scalars_.mean_weight, SMALLEST_FACTOR, LARGEST_FACTOR));
     count_errors(std::size_t(code));
-    calibrate(scalars_, margins_, std::size_t(code));
+    calibrate(scalars_.calibration, margins_, std::size_t(code), scalars_.rows);
     return Refusal::none;
   }
 

@@ -27,6 +27,7 @@
 #include <type_traits>
 
 #include "arithmetic.hpp"
+#include "calibration.hpp"
 
 namespace maxcosine {
 
@@ -76,8 +77,7 @@ struct OnePassScalars {
   double sq_steps[2];       // sum of (coefficient / R)^2 of a head; more after a merge, see onepass_merging.py
   double errors[LANES];     // progressive errors of the predictors: a head's last dual, and its average
   double sizes[LANES];      // sums of the sizes of their scores
-  double calibration[2];    // slope and offset
-  double curvature[3];      // of the slope, of both, and of the offset
+  PlattScaling calibration;
 };
 static_assert(sizeof(OnePassScalars) == 33 * 8 && std::is_trivially_copyable_v<OnePassScalars>);
 

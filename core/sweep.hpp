@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "arithmetic.hpp"
+#include "head_calibration.hpp"
 #include "head_steps.hpp"
 #include "trace.hpp"
 
@@ -235,6 +236,7 @@ template <class T>
   const bool joint = heads.table[0].joint != 0;
   const bool far = heads.n_features * heads.width * sizeof(T) > PREFETCH_FROM;
   std::vector<double> scores(heads.width);
+  HeadCalibrator<T> calibrator(heads);
   const auto row_at = [&](std::size_t position) {
     return examples.order ? std::size_t(examples.order[position]) : position;
   };
@@ -256,6 +258,7 @@ template <class T>
     if (weight == 0) continue;
     *heads.scalars = heads.scalars->with_weight(weight);
     heads.scalars->mistakes += predicted != code;
+    if (heads.calibration) calibrator.learn(row.slots, row.values, row.n, scores.data(), code);
     if (!heads.class_seen[code]) activate_class(heads, code);
     if (empty && heads.constant == 0) {
       for (std::size_t h = 0; h < heads.n_heads; ++h) heads.table[h].seen += 1;

@@ -35,13 +35,16 @@ class Engine {
  public:
   Engine(AnyMatrix v, AnyVector bias, Matrix<double> total, Vector<double> total_bias, Matrix<std::int64_t> table,
          Matrix<double> state, Matrix<double> params, Matrix<std::uint64_t> log, Vector<std::int64_t> class_seen,
-         Matrix<std::int64_t> scalars, nb::list rules, bool fit_intercept, bool average)
-      : arrays_(nb::make_tuple(v, bias, total, total_bias, table, state, params, log, class_seen, scalars)),
+         Matrix<std::int64_t> scalars, Matrix<std::int64_t> calibration, nb::list rules, bool fit_intercept,
+         bool average)
+      : arrays_(nb::make_tuple(v, bias, total, total_bias, table, state, params, log, class_seen, scalars, calibration)),
         rule_objects_(rules),
         n_classes_(class_seen.size()) {
     const std::size_t n_heads = table.shape(0), width = v.shape(1);
     require(table.shape(1) * 8 == sizeof(Head), "the table of heads has the wrong number of fields");
     require(scalars.shape(0) == 1 && scalars.shape(1) * 8 == sizeof(ModelScalars), "the scalars of the model have the wrong number of fields");
+    require(calibration.shape(0) <= 1 && calibration.shape(1) * 8 == sizeof(Calibration),
+            "the calibration has the wrong number of fields");
     require(bias.size() == width && total_bias.size() == width, "bias must have as many columns as the weights");
     require(!average || (total.shape(0) == v.shape(0) && total.shape(1) == width), "total must have the shape of v");
     require(state.shape(0) == n_heads && params.shape(0) == n_heads && nb::len(rules) == n_heads,
@@ -70,6 +73,7 @@ class Engine {
                       log.shape(1),
                       class_seen.data(),
                       reinterpret_cast<ModelScalars*>(scalars.data()),
+                      calibration.shape(0) > 0 ? reinterpret_cast<Calibration*>(calibration.data()) : nullptr,
                       fit_intercept ? 1.0 : 0.0};
     };
     if (v.dtype() == nb::dtype<float>())
@@ -291,10 +295,10 @@ nb::tuple limits_tuple() {
 void bind_learning(nb::module_& m) {
   nb::class_<Engine>(m, "Engine")
       .def(nb::init<AnyMatrix, AnyVector, Matrix<double>, Vector<double>, Matrix<std::int64_t>, Matrix<double>,
-                    Matrix<double>, Matrix<std::uint64_t>, Vector<std::int64_t>, Matrix<std::int64_t>, nb::list, bool,
-                    bool>(),
+                    Matrix<double>, Matrix<std::uint64_t>, Vector<std::int64_t>, Matrix<std::int64_t>,
+                    Matrix<std::int64_t>, nb::list, bool, bool>(),
            "v"_a, "bias"_a, "total"_a, "total_bias"_a, "table"_a, "state"_a, "params"_a, "log"_a, "class_seen"_a,
-           "scalars"_a, "rules"_a, nb::kw_only(), "fit_intercept"_a, "average"_a)
+           "scalars"_a, "calibration"_a, "rules"_a, nb::kw_only(), "fit_intercept"_a, "average"_a)
       .def("learn_rows", &Engine::learn_rows, "indptr"_a, "slots"_a, "values"_a, "squares"_a.none(), "mapped"_a,
            "codes"_a, "weights"_a.none(), "order"_a.none(), "predicted"_a.none(), "steps"_a.none())
       .def("learn_dense", &Engine::learn_dense, "x"_a, "codes"_a, "weights"_a.none(), "order"_a.none(),

@@ -45,6 +45,7 @@ struct Model {
   std::vector<RuleCall> rules = {{call_rule<Mcp>}};
   std::vector<std::int64_t> class_seen = {1, 1};
   ModelScalars scalars{};
+  Calibration calibration{{1, 0, {1, 0, 1}}, 0, 0};
 
   Model() {
     table[0] = Head{};
@@ -57,7 +58,7 @@ struct Model {
   Heads<float> heads() {
     return {v.data(),     bias.data(), total.data(),  total_bias.data(), table.data(),  1,       v.size(), 1,
             state.data(), 2,           params.data(), 1,                 rules.data(),  false,   nullptr,  0,
-            class_seen.data(), &scalars, 1};
+            class_seen.data(), &scalars, &calibration, 1};
   }
 };
 

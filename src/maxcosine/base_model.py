@@ -178,6 +178,23 @@ class BaseModel:
         """What the features of rows of slots add to the score of this number: `Contributions`."""
         raise NotImplementedError("a subclass has weights")
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether there are probabilities of the classes."""
+        raise NotImplementedError("a subclass knows")
+
+    def margins(self, rows: Any, n_threads: int = 1) -> np.ndarray:
+        """What probabilities are computed from: numbers for each row of slots."""
+        raise NotImplementedError("a subclass scores")
+
+    def margins_of_one(self, x: Mapping[Any, Any]) -> np.ndarray:
+        """What probabilities are computed from, of one example of keys, as `margins` gives it for one row."""
+        raise NotImplementedError("a subclass scores")
+
+    def probabilities(self, margins: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes, one column each; those of classes that have not come are 0."""
+        raise NotImplementedError("a subclass is calibrated")
+
     def certificate(self) -> Any:
         """What is proven so far of the hypothesis that predicts."""
         raise NotImplementedError("a subclass has certificates")

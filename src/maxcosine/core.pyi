@@ -55,6 +55,7 @@ class Engine:
         log: Array,
         class_seen: Array,
         scalars: Array,
+        calibration: Array,
         rules: list[RuleFunction],
         *,
         fit_intercept: bool,

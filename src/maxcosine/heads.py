@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxcosine import core
+from maxcosine.calibration import new_calibration
 from maxcosine.rules.rule import Rule
 
 # The scalars of a head, laid out as `struct Head` in core/head.hpp, which says what each of them means.
@@ -101,10 +102,15 @@ class Arrays(NamedTuple):
     """By class code: whether a row of that class has come."""
     scalars: np.ndarray
     """The counts of the model, of type MODEL_SCALARS."""
+    calibration: np.ndarray
+    """One record of type CALIBRATION, or none if the model has no probabilities."""
 
 
 WEIGHTS = ("v", "bias", "total", "total_bias")
 """The arrays that have one entry a column."""
+
+RECORDS = ("table", "scalars", "calibration")
+"""The arrays of records."""
 
 
 class Proven(NamedTuple):
@@ -141,6 +147,7 @@ class Heads:
         *,
         fit_intercept: bool,
         average: bool,
+        probability: bool = False,
     ) -> Heads:
         """Heads that have seen nothing, with the layout that `one_vs_rest` or `joint` gives."""
         n_heads, width = len(table), _padded(int(table["stop"].max()))
@@ -156,12 +163,16 @@ class Heads:
             log=_new_log(n_heads, n_features, [rule]),
             class_seen=np.ones(max(width, 2), np.int64),
             scalars=np.zeros(1, MODEL_SCALARS),
+            calibration=new_calibration(wanted=probability),
         )
         return cls((rule,) * n_heads, arrays, fit_intercept, average)
 
     @classmethod
     def side_by_side(cls, parts: Sequence[Heads]) -> Heads:
-        """The heads of several models of one type and number of features, to learn in one sweep."""
+        """The heads of several models of one type and number of features, to learn in one sweep.
+
+        They have no probabilities: a calibration is that of one model.
+        """
         arrays, n = [part.arrays for part in parts], sum(part.n_columns for part in parts)
 
         def columns(name: str) -> np.ndarray:
@@ -182,6 +193,7 @@ class Heads:
             log=_new_log(len(table), parts[0].n_features, rules),
             class_seen=np.ones(max(_padded(n), 2), np.int64),
             scalars=np.zeros(1, MODEL_SCALARS),
+            calibration=new_calibration(wanted=False),
         )
         return cls(rules, joined, parts[0].fit_intercept, parts[0].average)
 
@@ -190,7 +202,8 @@ class Heads:
         """The core's view of the arrays as they are now."""
         if self._engine is None or self._engine[0] is not self.arrays:
             # The core takes the arrays in the order of `Arrays`, and records as rows of 8-byte words.
-            arrays = self.arrays._replace(table=_words(self.table), scalars=_words(self.arrays.scalars))
+            records = {name: _words(getattr(self.arrays, name)) for name in RECORDS}
+            arrays = self.arrays._replace(**records)
             rules = [rule.compiled for rule in self.rules]
             engine = core.Engine(*arrays, rules, fit_intercept=self.fit_intercept, average=self.average)
             self._engine = self.arrays, engine
@@ -224,6 +237,11 @@ class Heads:
         return bool(self.table[0]["joint"])
 
     @property
+    def probability(self) -> bool:
+        """Whether they have probabilities."""
+        return len(self.arrays.calibration) > 0
+
+    @property
     def n_columns(self) -> int:
         """Columns of the weights without padding: one a head or, if joint, one a class."""
         return int(self.table["stop"].max())
@@ -238,8 +256,9 @@ class Heads:
         self.arrays.params[:, : len(params)] = params
 
     def last(self) -> Heads:
-        """The same heads, not averaged: their last hypotheses predict."""
-        return replace(self, arrays=self.arrays._replace(total=self.arrays.total[:0]), average=False)
+        """The same heads, not averaged and without probabilities: their last hypotheses predict."""
+        arrays = self.arrays._replace(total=self.arrays.total[:0], calibration=self.arrays.calibration[:0])
+        return replace(self, arrays=arrays, average=False)
 
     def copy(self) -> Heads:
         """Independent heads of the same values."""
@@ -330,6 +349,7 @@ class Heads:
             log=log,
             class_seen=class_seen,
             scalars=old.scalars,
+            calibration=old.calibration,
         )
 
     # What can be read off them
@@ -398,7 +418,7 @@ def quotient(a: Any, b: np.ndarray) -> np.ndarray:
 
 def _words(records: np.ndarray) -> np.ndarray:
     """Records of 8-byte fields as rows of integers."""
-    return records.view(np.int64).reshape(len(records), -1)
+    return records.view(np.int64).reshape(len(records), records.dtype.itemsize // 8)
 
 
 def _new_log(n_heads: int, n_features: int, rules: Iterable[Rule]) -> np.ndarray:

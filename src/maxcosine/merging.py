@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
+from maxcosine.calibration import new_calibration
 from maxcosine.certificate import HOW, Merge
 from maxcosine.features import union
 from maxcosine.framework import ell
@@ -26,6 +27,9 @@ from maxcosine.labels import united
 from maxcosine.model import Model
 
 COUNTS = ("learnt", "mistakes", "updates")
+
+# What the heads of all models must agree in.
+SETTINGS = ("fit_intercept", "average", "probability")
 
 # A merged point may be the origin if it is shorter than the shortest of the points by this factor.
 SMALLEST_NORM = 2.0**-40
@@ -61,8 +65,8 @@ class NotSeparable(ValueError):
 def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[float] | None = None) -> Model:
     """Merge models of one rule into a new one, which can go on learning.
 
-    It has all their classes and features. `weights` are those of the models in the plain mean. See
-    `maxcosine.merge`, which merges classifiers.
+    It has all their classes and features. Its scores have another scale, so its calibration starts anew. `weights` are
+    those of the models in the plain mean. See `maxcosine.merge`, which merges classifiers.
     """
     if how not in HOW:
         raise ValueError(f"how={how!r} is not a way of merging; it is one of {', '.join(HOW)}")
@@ -76,7 +80,7 @@ def merge(models: Sequence[Model], how: str = "certified", *, weights: Sequence[
     classes = united(*[model.classes for model in models])
     features, slots = union([model.features for model in models])
     params, dtype = tuple(first.heads.arrays.params[0, :-1]), first.heads.dtype
-    settings = {"fit_intercept": first.heads.fit_intercept, "average": first.heads.average}
+    settings = {name: getattr(first.heads, name) for name in SETTINGS}
     merged = Model.create(first.rule, params, classes, features, dtype, multiclass=first.multiclass, **settings)
     merged.closed = all(model.closed for model in models)
     merged.make_room()
@@ -100,8 +104,7 @@ def _check_compatible(models: Sequence[Model]) -> None:
         return {
             "rule": model.rule,
             "multiclass": model.multiclass,
-            "fit_intercept": model.heads.fit_intercept,
-            "average": model.heads.average,
+            **{name: getattr(model.heads, name) for name in SETTINGS},
             "labels": "strings" if isinstance(model.classes.tolist()[0], str) else "numbers",
         }
 
@@ -365,6 +368,7 @@ def without_counts(model: Model) -> Model:
     for name in ("seen", *COUNTS, "sum_scale", "sum_coef", "sum_slack"):
         table[name] = 0
     arrays.scalars[:] = 0
+    arrays.calibration[:] = new_calibration(wanted=start.has_probabilities)
     table["since"] = np.minimum(table["since"], 0)
     arrays.total[:] = 0.0
     arrays.total_bias[:] = 0.0

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxcosine.base_model import BaseModel
+from maxcosine.calibration import calibrated
 from maxcosine.certificate import Certificate, Merge, certificate_of
 from maxcosine.core import FeatureIndex, ModelLock
 from maxcosine.engine import learn, learn_dict, score
@@ -55,7 +56,7 @@ class Model(BaseModel):
         closed: bool = True,
         **settings: bool,
     ) -> Model:
-        """A model that has seen nothing; `settings` are the fit_intercept and average of its heads."""
+        """A model that has seen nothing; `settings` are the fit_intercept, average and probability of its heads."""
         table = _layout(len(classes), multiclass)
         heads = Heads.create(rule, params, table, features.n_slots, dtype, **settings)
         return cls(classes, heads, features, closed)
@@ -181,16 +182,49 @@ class Model(BaseModel):
 
     def score_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Scores of one example of keys, as `scores` gives them for one row."""
+        return self._told_apart(self._column_scores(x, self.as_points))
+
+    def _column_scores(self, x: Mapping[Any, Any], as_points: bool) -> np.ndarray:
         x = plain_dict(x)
         index = self.features.index_for(x, grow=False)
-        scores = self.heads.engine.score_dict(index, x, self.as_points, self.heads.n_columns)
-        return self._told_apart(np.array([scores]))
+        return np.array([self.heads.engine.score_dict(index, x, as_points, self.heads.n_columns)])
 
     def _told_apart(self, scores: np.ndarray) -> np.ndarray:
         """One score a row for up to two classes: of the second class against the first."""
         if not self.one_score:
             return scores
         return np.asarray(scores[:, -1] - scores[:, 0] if scores.shape[1] == 2 else scores[:, 0])
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether its scores are calibrated."""
+        return self.heads.probability
+
+    def margins(self, rows: Any, n_threads: int = 1) -> np.ndarray:
+        """Scores as core/head_calibration.hpp calibrates them, one a column of the weights."""
+        return score(self.heads, rows, as_points=self.rule.scale_free, n_threads=n_threads)
+
+    def margins_of_one(self, x: Mapping[Any, Any]) -> np.ndarray:
+        """Scores of one example of keys, as `margins` gives them for one row."""
+        return self._column_scores(x, self.rule.scale_free)
+
+    def probabilities(self, margins: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes, one column each; those of classes that have not come are 0."""
+        if not self.has_probabilities:
+            raise ValueError("this model was learnt with probability=False; learn it again with probability=True")
+        arrays, found = self.heads.arrays, np.zeros((len(margins), len(self.classes)))
+        known = np.flatnonzero(arrays.class_seen[: len(self.classes)])
+        if len(known) < 2:
+            found[:, known[:1] if len(known) else 0] = 1.0
+            return found
+        if self.merge is not None and not arrays.calibration["rows"][0]:
+            raise ValueError(
+                "a merged model has no probabilities before it has learnt more rows: go on with partial_fit, or use "
+                "scikit-learn's CalibratedClassifierCV"
+            )
+        scores = np.column_stack([-margins, margins]) if margins.shape[1] == 1 else margins
+        found[:, known] = calibrated(arrays.calibration[0], scores[:, known])
+        return found
 
     def attained_margins(self, rows: Any, codes: np.ndarray, n_threads: int = 1) -> np.ndarray:
         """The smallest margin of these rows of slots for each hypothesis, relative to its norm and rounded down.

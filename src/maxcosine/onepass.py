@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxcosine import core
-
-# Of probabilities, as in core/onepass.hpp.
-LARGEST_EXPONENT = 30.0
+from maxcosine.calibration import probabilities
 
 LANES = 4
 """Numbers that belong together: two heads, each with its last dual and its average."""
@@ -176,11 +174,7 @@ class OnePassState:
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Probabilities of the classes, of shape (rows, classes), for margins of shape (rows, blocks)."""
         slope, offset = self.scalars["calibration"]
-        if self.n_blocks == 1:
-            p = 1.0 / (1.0 + np.exp(-np.clip(slope * margins[:, 0] + offset, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
-            return np.column_stack([1.0 - p, p])
-        e = np.exp(slope * (margins - margins.max(axis=1, keepdims=True)))
-        return np.asarray(e / e.sum(axis=1, keepdims=True))
+        return probabilities(slope, offset, margins)
 
     def copy(self) -> OnePassState:
         """An independent learner of the same values."""

@@ -286,6 +286,11 @@ class OnePassModel(BaseModel):
         """Scores of one example of keys, as `scores` gives them for one row."""
         return self.by_class(self.margins_of_one(x))
 
+    @property
+    def has_probabilities(self) -> bool:
+        """It always has."""
+        return True
+
     def margins_of_one(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Margins of one example of keys, as `margins` gives them for one row."""
         x = plain_dict(x)

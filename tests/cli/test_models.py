@@ -1,5 +1,6 @@
 """`maxcosine predict`, `evaluate`, `inspect` and `merge`."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from maxcosine import MCPClassifier, model_file, save
+from maxcosine import MCPClassifier, load, model_file, save
 from maxcosine.training import ranking
 from tests.cli.examples import labels, outcome, refuse, succeed, svm, vw
 from tests.commands import run
@@ -48,6 +49,33 @@ def test_labels_are_those_of_the_highest_scores(folder):
             values = np.array(scores, float)
             assert len(values) == (1 if len(classes) == 2 else len(classes))
             assert label == found == classes[int(values[0] > 0) if len(values) == 1 else values.argmax()]
+
+
+@pytest.mark.parametrize("options", [[], ["--average"], ["--exact", "--multiclass", "joint"]])
+def test_probabilities_of_rules_are_those_of_the_classifier(folder, options):
+    for data in ("a.svm", "three.svm"):
+        succeed(folder, "train", data, "--model", "m", "--rule", "mcp", "--probability", *options)
+        learner = load(folder / "m")
+        for line in predict(folder, "m", data, "--probabilities", "--json"):
+            found = json.loads(line)["probabilities"]
+            assert list(found) == learner.classes_.tolist()
+            assert sum(found.values()) == pytest.approx(1.0)
+        (line,) = predict(folder, "m", "-", "--probabilities", input="1:0.5 3:-1\n")
+        (expected,) = learner.predict_proba([{1: 0.5, 3: -1.0}])
+        assert [float(one) for one in line.split("\t")[1:]] == pytest.approx(expected, rel=1e-6)
+
+
+def test_probabilities_that_are_refused(folder):
+    error = refuse(folder, "predict", "two", "b.svm", "--probabilities")
+    assert "two was learnt by mcp without them; train with --probability, or with --rule onepass" in error
+    for name in ("a", "b"):
+        succeed(folder, "train", f"{name}.svm", "--model", name, "--rule", "mcp", "--probability")
+    succeed(folder, "merge", "a", "b", "--model", "both")
+    assert "a merged model has no probabilities" in refuse(folder, "predict", "both", "b.svm", "--probabilities")
+    succeed(folder, "train", "a.svm", "--init", "both", "--model", "more")
+    assert len(predict(folder, "more", "b.svm", "--probabilities")) == 200
+    arguments = ("train", "a.svm", "--model", "never", "--rule", "mcp", "--probability", "--on", "dask-local:2")
+    assert "--probability is for one machine" in refuse(folder, *arguments)
 
 
 def test_labels_and_unknown_features_are_ignored(folder):

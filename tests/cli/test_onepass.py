@@ -111,6 +111,7 @@ def test_rows_that_no_rule_could_learn_from_are_learnt(folder):
         (["--no-intercept"], "--no-intercept"),
         (["--passes", "2"], "--passes"),
         (["--param", "C=1"], "--param"),
+        (["--probability"], "--probability"),
     ],
 )
 def test_options_of_rules_are_refused(folder, option, name):
@@ -130,7 +131,6 @@ def test_probabilities_are_those_of_the_classifier(folder):
         first = json.loads(succeed(folder, "predict", "m", "b.svm", "--probabilities", "--json").splitlines()[0])
         assert list(first["probabilities"].values()) == pytest.approx(printed[0], rel=1e-6)
     train(folder, "a.svm", "--rule", "mcp")
-    assert "--probabilities needs a one-pass model" in refuse(folder, "predict", "m", "b.svm", "--probabilities")
     assert "two kinds" in refuse(folder, "predict", "m", "b.svm", "--probabilities", "--scores")
 
 

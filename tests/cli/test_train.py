@@ -110,6 +110,7 @@ def test_every_option_changes_the_model(folder):
         [],
         ["--rule", "pa1", "--param", "C=0.1"],
         ["--average"],
+        ["--probability"],
         ["--multiclass", "joint"],
         ["--no-intercept"],
         ["--passes", 2],
@@ -130,7 +131,7 @@ def test_training_continues_from_a_model_with_its_options(folder):
     lines = (folder / "a.svm").read_text().splitlines(keepends=True)
     (folder / "first.svm").write_text("".join(lines[:120]))
     (folder / "second.svm").write_text("".join(lines[120:]))
-    for way in ([], ["--bits", 7], ["--rule", "mcp", "--exact", "--normalize", "l2", "--average"]):
+    for way in ([], ["--bits", 7], ["--rule", "mcp", "--exact", "--normalize", "l2", "--average", "--probability"]):
         outcome(folder, "train", "a.svm", "--model", "whole", *way)
         outcome(folder, "train", "first.svm", "--model", "first", *way)
         train(folder, "second.svm", "--init", "first")
@@ -147,6 +148,7 @@ def test_options_that_contradict_the_model_are_refused(folder):
         ["--bits", 4],
         ["--float64"],
         ["--no-intercept"],
+        ["--probability"],
         ["--normalize", "l2"],
         ["--log1p"],
     ):
@@ -168,6 +170,7 @@ def test_resuming(folder):
     for arguments, difference in [
         (["a.svm", "--rule", "pa"], "rule was 'onepass' and is 'pa'"),
         (["a.svm", "--bits", 5], "bits was 0 and is 5"),
+        (["a.svm", "--rule", "mcp", "--probability"], "probability was False and is True"),
         (["a.svm", "--patience", 2], "patience was None and is 2"),
         (["a.vw"], "input 1 was a.svm of"),
     ]:

@@ -101,6 +101,8 @@ SETUPS = {
     "merged": (merged(2), columns()[1]),
     "merged, averaged": (merged(3), columns(3)[1]),
     "waiting": (waiting, go_on_waiting),
+    "probability": columns(2, probability=True),
+    "probability, three classes": columns(3, probability=True, average=True, multiclass="joint"),
 }
 
 

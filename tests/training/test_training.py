@@ -74,8 +74,10 @@ READINGS = pytest.mark.parametrize(
 )
 SETTINGS = {
     "mcp": Settings(RULES["mcp"], RULES["mcp"].make_params({}), fit_intercept=True),
-    "averaged pa": Settings(RULES["pa"], RULES["pa"].make_params({}), average=True),
-    "joint": Settings(RULES["mcp"], RULES["mcp"].make_params({}), multiclass="joint", fit_intercept=True),
+    "averaged pa": Settings(RULES["pa"], RULES["pa"].make_params({}), average=True, probability=True),
+    "joint": Settings(
+        RULES["mcp"], RULES["mcp"].make_params({}), multiclass="joint", fit_intercept=True, probability=True
+    ),
     "restarts": Settings(RULES["romma"], RULES["romma"].make_params({}), dtype="float64"),
 }
 

@@ -27,7 +27,7 @@ def predict(
     reading: Reading,
     scores: Annotated[bool, typer.Option("--scores", help="The scores of all classes, too.")] = False,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="The probabilities of all classes, too, of a one-pass model.")
+        bool, typer.Option("--probabilities", help="The probabilities of all classes, too; see train --probability.")
     ] = False,
     threshold: Annotated[
         str | None,
@@ -71,12 +71,16 @@ def predict(
     loaded = load_model(model, rule)
     if scores and probabilities:
         raise ValueError("--scores and --probabilities are two kinds of numbers; give one of them")
-    for option in ["--probabilities"] * probabilities + ["--threshold"] * (threshold is not None):
-        if not isinstance(loaded.model, OnePassModel):
-            raise ValueError(
-                f"{option} needs a one-pass model, and {model} was learnt by {loaded.model.rule_name}; train with "
-                "--rule onepass"
-            )
+    if threshold is not None and not isinstance(loaded.model, OnePassModel):
+        raise ValueError(
+            f"--threshold needs a one-pass model, and {model} was learnt by {loaded.model.rule_name}; train with "
+            "--rule onepass"
+        )
+    if probabilities and not loaded.model.has_probabilities:
+        raise ValueError(
+            f"--probabilities needs a model that has some, and {model} was learnt by {loaded.model.rule_name} without "
+            "them; train with --probability, or with --rule onepass"
+        )
     least = None if threshold is None else least_score(loaded.model, threshold)
     with ExitStack() as stack:
         kept = None if bad_lines is None else stack.enter_context(files.writing(bad_lines))

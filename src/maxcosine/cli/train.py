@@ -59,6 +59,12 @@ def train(
         Literal["ovr", "joint"], typer.Option(help="More than two classes: each against the rest, or all jointly.")
     ] = "ovr",
     intercept: Intercept = True,
+    probability: Annotated[
+        bool,
+        typer.Option(
+            "--probability", help="Fit probabilities in the same pass, for predict --probabilities; onepass has them."
+        ),
+    ] = False,
     passes: Annotated[int, typer.Option(min=1, help="How many times to go through the data.")] = 1,
     keep_names: Annotated[
         bool, typer.Option("--keep-names", help="Remember the names of hashed features, for inspect.")
@@ -139,7 +145,7 @@ def train(
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, [*data, *([test] if test else [])])
     _refuse_to_replace(checkpoint, resume=resume, force=force)
-    how = {"average": average, "multiclass": multiclass, "intercept": intercept}
+    how = {"average": average, "multiclass": multiclass, "intercept": intercept, "probability": probability}
     dtype = "float64" if float64 else "float32"
     read = ReadOptions(
         **vars(reading),
@@ -168,11 +174,12 @@ def train(
             raise ValueError(f"--on-drift {on_drift} goes with onepass; --rule {name} watches for no drift")
         chosen = start_model.rule if isinstance(start_model, Model) else rule_named(name)
         params, own_file = params_of([chosen], param)[chosen.name], file_of(chosen)
-        settings = Settings(chosen, chosen.make_params(params), average, intercept, multiclass, read.dtype)
+        values = chosen.make_params(params)
+        settings = Settings(chosen, values, average, intercept, multiclass, read.dtype, probability)
         compile_rules([chosen])
     if cluster.on is not None:
         one_machine = {"init": init, "keep-names": keep_names, "until": until, "patience": patience}
-        one_machine["on-drift"] = on_drift != "restart"
+        one_machine |= {"on-drift": on_drift != "restart", "probability": probability}
         for name, value in {**named, **one_machine}.items():
             if value and name != "model":  # workers learn shards at the same time: there is no order of the data
                 raise ValueError(f"--{name} is for one machine; leave it out, or leave out --on")
@@ -214,7 +221,7 @@ def train(
 def _refuse_options_of_rules(given: dict[str, Any]) -> None:
     """Refuse options that the one-pass learner has no use for."""
     wrong = {"--average": given["average"], "--no-intercept": not given["intercept"]}
-    wrong |= {"--param": given["param"], "--passes": given["passes"]}
+    wrong |= {"--param": given["param"], "--passes": given["passes"], "--probability": given["probability"]}
     for option, is_given in wrong.items():
         if is_given:
             raise ValueError(f"{option} goes with a rule, such as --rule mcp; onepass needs none of its kind")
@@ -351,6 +358,7 @@ def _options_of_model(
             "--average": how["average"] and not heads.average,
             "--multiclass joint": how["multiclass"] == "joint" and not heads.joint,
             "--no-intercept": not how["intercept"] and heads.fit_intercept,
+            "--probability": how["probability"] and not heads.probability,
         }
     for option, is_wrong in contradicts.items():
         if is_wrong:

@@ -295,7 +295,8 @@ def _settings(estimator: StreamClassifier, dtype: str) -> Settings | OnePassSett
     if not isinstance(estimator, OnlineBase):
         return OnePassSettings(dtype, on_drift="ignore")  # the rows of a shard are in no order of time
     rule, params = rule_of(estimator)
-    return Settings(rule, params, estimator.average, estimator.fit_intercept, estimator.multiclass, dtype)
+    e = estimator
+    return Settings(rule, params, e.average, e.fit_intercept, e.multiclass, dtype, e.probability)
 
 
 def _learn_chunks(estimator: StreamClassifier, model: Any, chunks: Iterable[Any]) -> tuple[Any, Tally]:

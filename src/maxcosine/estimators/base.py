@@ -18,6 +18,7 @@ from maxcosine.estimators.fitted import FittedAttributes, LinearAttributes, lock
 from maxcosine.estimators.labels import classes_and_codes, known_codes, warn_if_sorted
 from maxcosine.estimators.learning import learn_chunk, learn_passes, learning, new_model, weight_types
 from maxcosine.estimators.parameters import Check, check_parameters, rule_of
+from maxcosine.estimators.probabilities import ProbabilityMethods
 from maxcosine.estimators.records import RecordMethods
 from maxcosine.estimators.validation import check_training_data, rows_to_score
 from maxcosine.estimators.weights import row_weights
@@ -29,7 +30,9 @@ from maxcosine.rules.rule import Rule
 
 # A dataclass writes the constructor that scikit-learn wants: every parameter is stored under its name.
 @dataclass(eq=False, repr=False, kw_only=True)
-class StreamClassifier(DictMethods, RecordMethods, FittedAttributes, ClassifierMixin, BaseEstimator):
+class StreamClassifier(
+    DictMethods, RecordMethods, ProbabilityMethods, FittedAttributes, ClassifierMixin, BaseEstimator
+):
     """What all classifiers have: learning from arrays, chunks, files and dicts, and predictions."""
 
     shuffle: bool = False
@@ -233,6 +236,7 @@ class OnlineBase(LinearAttributes, StreamClassifier):
     fit_intercept: bool = True
     multiclass: str = "ovr"
     passes: int = 1
+    probability: bool = False
 
     def _rule(self) -> tuple[Rule, Mapping[str, float]]:
         """Return the rule and the parameters that the user gave it."""
@@ -248,6 +252,7 @@ class OnlineBase(LinearAttributes, StreamClassifier):
             dtype,
             fit_intercept=self.fit_intercept,
             average=self.average,
+            probability=self.probability,
             multiclass=self.multiclass,
             closed=closed,
         )
@@ -257,6 +262,7 @@ class OnlineBase(LinearAttributes, StreamClassifier):
         return [
             ("rule", heads.rule, rule_of(self)[0]),
             ("average", heads.average, self.average),
+            ("probability", heads.probability, self.probability),
             ("fit_intercept", heads.fit_intercept, self.fit_intercept),
             ("multiclass", model.multiclass, self.multiclass),
             *super()._settings(model),

@@ -15,6 +15,12 @@ PARAMETERS_AND_ATTRIBUTES = """average : bool, default=False
         class from the best wrong one.
     passes : int, default=1
         How many times `fit` visits each row.
+    probability : bool, default=False
+        Offer probabilities: `predict_proba`, `predict_log_proba` and `predict_proba_one`. They are fitted in the same
+        pass to the scores that rows have before they are learnt, by online Platt scaling, so nothing is held out. With
+        ``passes`` above 1, the rows of later passes count, too, although they were learnt before, and make the
+        probabilities too sure. A merged model starts anew. Of two classes, `predict` returns the one that
+        `decision_function` has above 0; where one class is rare, the other one may be more probable.
     shuffle : bool, default=False
         Visit the rows in random order, in a new one in each pass.
     random_state : int, RandomState instance or None, default=None

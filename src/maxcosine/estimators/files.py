@@ -117,6 +117,7 @@ def _params_of(model: Model) -> dict[str, Any]:
         "rule": rule.name if rule.builtin else rule,
         "rule_params": dict(zip(rule.params, values, strict=True)) or None,
         "average": heads.average,
+        "probability": heads.probability,
         "fit_intercept": heads.fit_intercept,
         "multiclass": model.multiclass,
     }

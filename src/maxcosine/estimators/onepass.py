@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from maxcosine.drift import ON_DRIFT, Drift, OnDrift
 from maxcosine.estimators.base import StreamClassifier
 from maxcosine.estimators.fitted import lock_of
 from maxcosine.estimators.parameters import Check, one_of
-from maxcosine.estimators.validation import bad_example, dict_rows, rows_to_score
+from maxcosine.estimators.validation import dict_rows, rows_to_score
 from maxcosine.features import Features
 from maxcosine.onepass_hypothesis import Contributions
 from maxcosine.onepass_model import OnePassModel
-from maxcosine.rows import BadRow, check_finite
+from maxcosine.rows import check_finite
 from maxcosine.score_sketch import Threshold
 
 
@@ -272,61 +271,3 @@ class OnePassClassifier(StreamClassifier):
         """
         with lock_of(self).reading:
             return self.model_.threshold(precision=precision, recall=recall, share=share, cost=cost)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Compute the probabilities of the classes.
-
-        They are fitted to the scores that examples had before they were learnt, so nothing is held out.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or list of dicts, of n_samples rows
-            The rows; dicts are as `learn_one` takes them.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            One column for each class, in the order of `classes_`.
-        """
-        with lock_of(self).reading:
-            check_is_fitted(self)
-            model = self.model_
-            return model.probabilities(model.margins(rows_to_score(self, X), effective_n_jobs(self.n_jobs)))
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Compute the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or list of dicts, of n_samples rows
-            The rows; dicts are as `learn_one` takes them.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            One column for each class, in the order of `classes_`.
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
-        """Compute the probabilities of the classes for one example.
-
-        Parameters
-        ----------
-        x : dict of feature to value
-            The example; features that were never learnt count nothing.
-
-        Returns
-        -------
-        dict of label to float
-            The probability of each class; empty before the first example was learnt.
-        """
-        with lock_of(self).reading:
-            model: OnePassModel | None = getattr(self, "_model", None)
-            if model is None:
-                return {}
-            margins = model.margins_of_one(x) if model.features.takes_dicts else model.margins(dict_rows(model, [x]))
-            if not np.isfinite(margins).all():
-                raise bad_example(x, BadRow("the scores of an example are not finite"))
-            return dict(zip(model.classes.tolist(), model.probabilities(margins)[0].tolist(), strict=True))

@@ -60,6 +60,7 @@ SHARED: Mapping[str, Check] = {
     "average": BOOL,
     "fit_intercept": BOOL,
     "multiclass": one_of(*MULTICLASS),
+    "probability": BOOL,
     "passes": Check(lambda value: isinstance(value, Integral) and int(value) >= 1, "an int in the range [1, inf)"),
     "shuffle": BOOL,
     "random_state": Check(_is_random_state, "an int in the range [0, 2**32), a RandomState or None"),

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.calibration import CALIBRATION, new_calibration
 from maxcosine.certificate import HOW, Merge
 from maxcosine.core import FeatureIndex
 from maxcosine.features import Features
 from maxcosine.heads import HEAD, LOG_OVERFLOWED, MODEL_SCALARS
 from maxcosine.model import MULTICLASS, Model
 from maxcosine.model_file.container import Checker, TensorFile
-from maxcosine.model_file.encode import LAYOUT, bad_scalar
+from maxcosine.model_file.encode import LAYOUT, bad_calibration, bad_scalar
 from maxcosine.records import RecordSchema, SchemaError
 from maxcosine.rules import RULES
 from maxcosine.rules.rule import Rule
@@ -43,11 +44,13 @@ def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Ru
     n_rows = len(weights["v"])
     table = _table(file, description["format"], n_heads)
     scalars = _scalars(file, description["format"], table)
-    if fault := bad_scalar(table, scalars, n_rows):
+    calibration = _calibration(file)
+    if fault := bad_scalar(table, scalars, n_rows) or bad_calibration(calibration, scalars):
         raise file.bad(fault)
     state = file.take("state", np.float64, (n_heads, len(rule.state)), finite=True)
     class_seen = file.take("came", np.bool_, (len(classes),)).view(np.uint8) != 0  # any byte but 0 is true
     params, dtype = _params(file, rule), weights["v"].dtype
+    settings["probability"] = len(calibration) > 0
     model = Model.create(rule, params, classes, features, dtype, multiclass=multiclass, **settings)
     heads = model.heads
     for name in LAYOUT:
@@ -60,6 +63,7 @@ def read_model(file: TensorFile, description: dict[str, Any], rules: Sequence[Ru
         getattr(arrays, name)[tuple(slice(n) for n in array.shape)] = array
     arrays.table[:] = table
     arrays.scalars[:] = scalars
+    arrays.calibration[:] = calibration
     arrays.state[:, : len(rule.state)] = state
     arrays.class_seen[: len(classes)] = class_seen
     model.merge = _merge(file, description)
@@ -120,6 +124,15 @@ def _scalars(file: TensorFile, format_number: int, table: np.ndarray) -> np.ndar
     for field in MODEL_SCALARS.names or ():
         scalars[field] = file.take(f"model.{field}", MODEL_SCALARS[field], (1,))
     return scalars
+
+
+def _calibration(file: TensorFile) -> np.ndarray:
+    """Read the calibration of the model; without its tensors, the model has no probabilities."""
+    calibration = new_calibration(wanted=any(name.startswith("calibration.") for name in file.untaken))
+    for field in CALIBRATION.names or () if len(calibration) else ():
+        dtype = CALIBRATION[field]
+        calibration[field] = file.take(f"calibration.{field}", dtype.base, (1, *dtype.shape), finite=True)
+    return calibration
 
 
 def _rule(file: TensorFile, description: dict[str, Any], rules: Sequence[Rule]) -> Rule:

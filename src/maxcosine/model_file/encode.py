@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from maxcosine.calibration import CALIBRATION
 from maxcosine.features import Features
 from maxcosine.heads import HEAD, LOG_OVERFLOWED, MODEL_SCALARS
 from maxcosine.model import Model
@@ -20,6 +21,11 @@ MAX_COUNT = 2**62
 MAX_EXPONENT = 2**60  # the difference of two fits, too
 MAX_FLOAT = float(np.finfo(np.float64).max)
 MIN_SCALE = float(np.finfo(np.float64).smallest_subnormal)
+
+# Of calibrations. Learning takes no slope below the smallest and no size above the largest, and stays far within the
+# others, as in core/calibration.hpp.
+SMALLEST_SLOPE, LARGEST_SIZE = 0.05, 1e290
+LARGEST_CALIBRATION, LARGEST_CURVATURE = 1e100, 1e225
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -55,7 +61,7 @@ def tensors_of(model: Model) -> dict[str, np.ndarray]:
     n_rows = max(features.n_slots, int(table["highest"].max()) + 1)
     # The length of the log depends on the spare rows. The log only saves time, so it counts as overflowed.
     table["logged"] = np.where(table["logged"] > 0, LOG_OVERFLOWED, 0)
-    if fault := bad_scalar(table, arrays.scalars, n_rows):
+    if fault := bad_scalar(table, arrays.scalars, n_rows) or bad_calibration(arrays.calibration, arrays.scalars):
         raise ValueError(f"{fault}; such a model is not saved")
     weights = {
         "v": arrays.v[:n_rows, :n_columns],
@@ -71,6 +77,8 @@ def tensors_of(model: Model) -> dict[str, np.ndarray]:
             raise ValueError(f"{name} has values that are not finite; such a model is not saved")
     tensors = {f"head.{name}": table[name] for name in HEAD.names or ()}
     tensors |= {f"model.{name}": arrays.scalars[name] for name in MODEL_SCALARS.names or ()}
+    if heads.probability:
+        tensors |= {f"calibration.{name}": arrays.calibration[name] for name in CALIBRATION.names or ()}
     tensors |= {**weights, "came": arrays.class_seen[: len(model.classes)] != 0}
     tensors |= class_tensors(model.classes) | feature_tensors(features)
     if model.merge is not None:
@@ -139,7 +147,36 @@ def bad_scalar(table: np.ndarray, scalars: np.ndarray, n_rows: int) -> str | Non
                 continue
             whole = records.dtype[name].kind == "i"
             low, high = bounds.get(name, (0, MAX_COUNT if whole else MAX_FLOAT))
-            good = (records[name] >= low) & (records[name] <= high)
-            if not good.all():
-                return f"the tensor '{prefix}.{name}' has the value {records[name][~good][0]}, which is out of range"
+            if fault := _out_of_range(f"{prefix}.{name}", records[name], low, high):
+                return fault
     return None
+
+
+def bad_calibration(calibration: np.ndarray, scalars: np.ndarray) -> str | None:
+    """Say which number of a calibration is out of range, if one is."""
+    bounds: dict[str, tuple[Any, Any]] = {
+        "slope": (SMALLEST_SLOPE, LARGEST_CALIBRATION),
+        "offset": (-LARGEST_CALIBRATION, LARGEST_CALIBRATION),
+        "size": (0.0, LARGEST_SIZE),
+        "rows": (0, scalars["weighed_rows"]),
+    }
+    for record in calibration:
+        for name in CALIBRATION.names or ():
+            low, high = curvature_bounds(record[name]) if name == "curvature" else bounds[name]
+            if fault := _out_of_range(f"calibration.{name}", np.atleast_1d(record[name]), low, high):
+                return fault
+    return None
+
+
+def curvature_bounds(h: np.ndarray) -> tuple[list[float], list[float]]:
+    """Return the smallest and the largest entries of a curvature, of the slope, of both, and of the offset.
+
+    A curvature is the identity plus squares, so its determinant is at least its first entry.
+    """
+    mixed = float(np.sqrt(max(0.0, h[0] * h[2] - h[0] / 2.0)))
+    return [1.0, -mixed, 1.0], [LARGEST_CURVATURE, mixed, MAX_COUNT]
+
+
+def _out_of_range(name: str, values: np.ndarray, low: Any, high: Any) -> str | None:
+    good = (values >= low) & (values <= high)
+    return None if good.all() else f"the tensor '{name}' has the value {values[~good][0]}, which is out of range"

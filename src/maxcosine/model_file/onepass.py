@@ -14,7 +14,15 @@ import numpy as np
 from maxcosine.drift import Drift, DriftAlarm, DriftWatch, Trial
 from maxcosine.model_file.container import TensorFile, blocks_of
 from maxcosine.model_file.decode import read_classes, read_features, read_weights
-from maxcosine.model_file.encode import MAX_COUNT, class_tensors, describe_features, feature_tensors
+from maxcosine.model_file.encode import (
+    LARGEST_CALIBRATION,
+    LARGEST_SIZE,
+    MAX_COUNT,
+    class_tensors,
+    curvature_bounds,
+    describe_features,
+    feature_tensors,
+)
 from maxcosine.onepass import BLOCK, FEATURE, LANES, SCALARS, OnePassArrays, OnePassState
 from maxcosine.onepass_model import OnePassModel
 from maxcosine.rows import LARGEST_WEIGHT
@@ -45,7 +53,7 @@ LARGEST_SUM, LARGEST_PRODUCT = 1e225, 1e240
 # Lambda: no step takes it above 1e16, and merging adds. mcp_exact divides by it; its first step is at least 1e-12.
 LARGEST_COEF_SUM, SMALLEST_COEF_SUM = 1e18, 1e-24
 
-LARGEST_ENERGY, LARGEST_SIZE, LARGEST_CALIBRATION = 1e60, 1e290, 1e100
+LARGEST_ENERGY = 1e60
 
 # As in core/onepass_geometry.hpp: sums are computed anew before there are more visits.
 VISITS_A_SLOT = 64
@@ -255,11 +263,9 @@ def _fault_in_numbers(arrays: OnePassArrays) -> str | None:
 
 
 def _scalar_bounds(s: Any, lanes: np.ndarray, n_rows: int) -> Bounds:
-    rows, in_sums, h = s["rows"], (-LARGEST_SUM, LARGEST_SUM), s["curvature"]
+    rows, in_sums = s["rows"], (-LARGEST_SUM, LARGEST_SUM)
     # mcp_exact divides by its Lambda unless that is 0.
     least_coef_sum = SMALLEST_COEF_SUM if s["coef_sum"][2] > 0.0 else 0.0
-    # The curvature is the identity plus squares, so its determinant is at least its first entry.
-    mixed = np.sqrt(max(0.0, h[0] * h[2] - h[0] / 2.0))
     return {
         "rows": (0, MAX_COUNT),
         "mistakes": (0, rows),
@@ -278,7 +284,7 @@ def _scalar_bounds(s: Any, lanes: np.ndarray, n_rows: int) -> Bounds:
         "errors": (0.0, rows),
         "sizes": (0.0, LARGEST_SIZE),
         "calibration": (-LARGEST_CALIBRATION, LARGEST_CALIBRATION),
-        "curvature": ([1.0, -mixed, 1.0], [LARGEST_SUM, mixed, MAX_COUNT]),
+        "curvature": curvature_bounds(s["curvature"]),
     }
 
 

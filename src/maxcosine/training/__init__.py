@@ -3,7 +3,6 @@
 from maxcosine.training.checkpoint import BadCheckpoint, SideFile, clear_partial_files
 from maxcosine.training.evaluation import (
     evaluate,
-    has_probabilities,
     open_for_model,
     probabilities,
     read_options_of,
@@ -31,7 +30,6 @@ __all__ = [
     "clear_partial_files",
     "evaluate",
     "explain",
-    "has_probabilities",
     "json_value",
     "names_of",
     "open_for_model",

@@ -11,7 +11,6 @@ from maxcosine.base_model import BaseModel
 from maxcosine.data import ReadOptions, RowBatch, Stream
 from maxcosine.data.parsed import SupportsWrite
 from maxcosine.labels import label_text
-from maxcosine.onepass_model import OnePassModel
 from maxcosine.training.learner import rows_of
 from maxcosine.training.ranking import Ranking
 
@@ -27,14 +26,8 @@ def score(model: BaseModel, stream: Stream, batch: RowBatch) -> tuple[np.ndarray
         return scores, model.predicted_codes(scores), codes
 
 
-def has_probabilities(model: BaseModel) -> bool:
-    """Return whether a model gives probabilities."""
-    return isinstance(model, OnePassModel)
-
-
 def probabilities(model: BaseModel, stream: Stream, batch: RowBatch) -> np.ndarray:
     """Return the probabilities of the classes for the rows of a stream."""
-    assert isinstance(model, OnePassModel)
     with model.lock.reading:
         return model.probabilities(model.margins(rows_of(stream, model.features, batch, grow=False)))
 

@@ -32,6 +32,7 @@ class Settings:
     fit_intercept: bool = False
     multiclass: str = "ovr"
     dtype: str | np.dtype = "float32"
+    probability: bool = False
 
     @property
     def own_rules(self) -> list[Rule]:
@@ -49,6 +50,7 @@ class Settings:
             np.dtype(self.dtype),
             fit_intercept=self.fit_intercept,
             average=self.average,
+            probability=self.probability,
             multiclass=self.multiclass,
             closed=False,
         )

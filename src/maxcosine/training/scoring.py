@@ -11,7 +11,7 @@ import numpy as np
 from maxcosine.base_model import BaseModel
 from maxcosine.data import RowBatch, Stream, StreamError
 from maxcosine.labels import label_text
-from maxcosine.training.evaluation import has_probabilities, probabilities, score
+from maxcosine.training.evaluation import probabilities, score
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ class RecordScorer:
             predicted = (scores >= self.least).astype(np.intp)
         ranked = self._score(scores, predicted)
         columns: dict[str, Any] = {"predicted": self.labels[predicted].tolist(), "score": ranked}
-        if has_probabilities(self.model):
+        if self.model.has_probabilities:
             columns |= self._probabilities(probabilities(self.model, stream, batch), predicted)
         kept = batch.kept_columns
         for name in columns if kept is not None else ():
