@@ -250,8 +250,10 @@ class OnePassState:
         moved.scalars["slots_used"] = used[-1] + 1 if len(used) else 0
         self.arrays = moved
 
-    def rearrange(self, sources: Sequence[int]) -> None:
+    def rearrange(self, sources: Sequence[int], expected: int = 0) -> None:
         """Give classes other codes, and add classes: new class c is class sources[c], or a new one where that is -1.
+
+        If arrays must grow, they grow for this many `expected` classes at least.
 
         When one block becomes many, the dual d becomes -d/2 for the first class and d/2 for the second, with Lambda/2.
         Errors, energies and sizes keep their values: the scores of the two blocks differ by the score of the one. If
@@ -267,26 +269,29 @@ class OnePassState:
             factors = [(0 if c >= 0 else -1, 0.5 if c == 1 else -0.5) for c in sources]
         else:
             factors = [(c, 1.0) for c in sources]
-        self.arrays = self._with_blocks(factors, split=n_old <= 2 < n_new)
+        self.arrays = self._with_blocks(factors, expected, split=n_old <= 2 < n_new)
         self.scalars["n_classes"] = n_new
 
-    def add_classes(self, n_classes: int) -> None:
-        """Add classes behind the known ones until there are this many."""
-        self.rearrange([*range(self.n_classes), *[-1] * (n_classes - self.n_classes)])
+    def add_classes(self, n_classes: int, expected: int = 0) -> None:
+        """Add classes behind the known ones until there are this many, of so many that are expected."""
+        self.rearrange([*range(self.n_classes), *[-1] * (n_classes - self.n_classes)], expected)
 
-    def _with_blocks(self, factors: Sequence[tuple[int, float]], *, split: bool) -> OnePassArrays:
+    def _with_blocks(self, factors: Sequence[tuple[int, float]], expected: int, *, split: bool) -> OnePassArrays:
         """Arrays of which block c is a factor times a block of these, (block, factor) = factors[c], or empty for -1."""
-        a, n = self.arrays, self.n_features
+        a, n, scalars = self.arrays, self.n_features, self.arrays.scalars.copy()
         room = len(a.blocks)
+        if len(factors) <= room and not split and _adds_at_the_end(factors):
+            return a._replace(scalars=scalars)  # blocks that were never in use are empty
         if len(factors) > room:
-            room = max(len(factors), room + room // 2 if room > 2 else 0)
-        weights, blocks, scalars = np.zeros((n, LANES * room), a.weights.dtype), np.zeros(room, BLOCK), a.scalars.copy()
+            room = max(len(factors), expected, 2 * room if room > 2 else 0)
+        weights, blocks = np.zeros((n, LANES * room), a.weights.dtype), np.zeros(room, BLOCK)
+        seen = np.flatnonzero(a.features["count"])  # others have no weights, and often there are many more of them
         for new, (old, factor) in enumerate(factors):
             if old < 0:
                 continue
             columns = slice(LANES * new, LANES * (new + 1))
             # Added to 0, so that weights never written are 0 and not -0.
-            weights[:, columns] += a.weights[:, LANES * old : LANES * (old + 1)] * a.weights.dtype.type(factor)
+            weights[seen, columns] += a.weights[seen, LANES * old : LANES * (old + 1)] * a.weights.dtype.type(factor)
             for name in BLOCK.names or ():
                 blocks[name][new] += a.blocks[name][old] * factor
         if split:
@@ -298,6 +303,12 @@ class OnePassState:
             scalars["calibration"][:, 1] *= -1.0
             scalars["curvature"][:, 1] *= -1.0
         return a._replace(weights=weights, blocks=blocks, scalars=scalars)
+
+
+def _adds_at_the_end(factors: Sequence[tuple[int, float]]) -> bool:
+    """Return whether known blocks stay as they are, and new ones follow."""
+    n_old = sum(old >= 0 for old, _ in factors)
+    return all(factor == 1.0 and old == new for new, (old, factor) in enumerate(factors[:n_old]))
 
 
 def _n_blocks(n_classes: int) -> int:

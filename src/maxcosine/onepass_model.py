@@ -174,7 +174,7 @@ class OnePassModel(BaseModel):
             more, fault = _sweep(state, rows, mapped, blocks, weights, order[done:], found, margins)
             done += more
             if fault == _NEW_CLASS:
-                state.add_classes(int(blocks[order[done]]) + 1)
+                state.add_classes(int(blocks[order[done]]) + 1, expected=int(self.blocks.max()) + 1)
             elif fault == _NOT_CANONICAL:
                 rows = canonical(rows)
             elif fault == _BAD_ROW:
