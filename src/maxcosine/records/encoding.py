@@ -2,7 +2,7 @@
 
 The features of a column `age`, `color` and so on:
 
-- number: `age`; category and set: `color=red`; boolean: `open=true`;
+- number: `age`, and the range that it is in, `age=30..40`; category and set: `color=red`; boolean: `open=true`;
 - date: `when.year=2024`, `when.month=12`, `when.day=31`, `when.weekday=Tue` and, unless it is midnight, `when.hour=23`;
 - text: `body:word`, `body:two words`, and `body~cha` for characters;
 - any missing value: `age (missing)`.
@@ -26,7 +26,9 @@ from maxcosine.records.conversion import texts_of
 from maxcosine.records.schema import Column, RecordSchema, missing_feature
 
 NO_FEATURE = core.NO_FEATURE
+DIGITS_OF_RANGES = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 WEEKDAYS = pa.array(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+RANGE_STARTS = np.array([float(f"{digits}e{power}") for power in range(-307, 309) for digits in DIGITS_OF_RANGES])
 DATE_PARTS = ("year", "month", "day", "weekday", "hour")
 
 
@@ -140,6 +142,7 @@ def _pieces(column: Column, values: Any) -> Iterator[_Piece]:
     if column.kind == "number":
         numbers = np.asarray(pc.fill_null(values, 1.0))
         yield _Piece("", _names(column.name), np.where(is_missing, NO_FEATURE, 0).astype(np.uint32), values=numbers)
+        yield _ranges(f"{column.name}=", numbers, is_missing)
     elif column.kind == "boolean":
         yield _categories(f"{column.name}=", values.cast(pa.string()))
     elif column.kind == "category":
@@ -151,6 +154,23 @@ def _pieces(column: Column, values: Any) -> Iterator[_Piece]:
         yield _set(f"{column.name}=", values)
     if is_missing.any():
         yield _Piece("", _names(missing_feature(column.name)), np.where(is_missing, 0, NO_FEATURE).astype(np.uint32))
+
+
+def _ranges(prefix: str, numbers: np.ndarray, is_missing: np.ndarray) -> _Piece:
+    """Return in which range each number is: ten a decade, the same for all data."""
+    places = np.searchsorted(RANGE_STARTS, np.abs(numbers), side="right")  # 0 for zero
+    found, keys = np.unique(np.where(numbers < 0, -places, places), return_inverse=True)
+    return _Piece(
+        prefix, _names(*map(_range_name, found.tolist())), np.where(is_missing, NO_FEATURE, keys).astype(np.uint32)
+    )
+
+
+def _range_name(place: int) -> str:
+    if place == 0:
+        return "0"
+    stop = RANGE_STARTS[abs(place)] if abs(place) < len(RANGE_STARTS) else np.inf
+    ends = f"{RANGE_STARTS[abs(place) - 1]:g}", f"{stop:g}"
+    return f"{ends[0]}..{ends[1]}" if place > 0 else f"-{ends[1]}..-{ends[0]}"
 
 
 def _names(*names: str) -> Any:
