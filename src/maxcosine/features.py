@@ -54,6 +54,17 @@ class Features:
         """Return features known by key, none so far; `kind` is "ids" or "names"."""
         return cls(None, index=FeatureIndex(kind))
 
+    @classmethod
+    def of_records(cls, schema: RecordSchema, bits: int) -> Features:
+        """Return features of records, none so far, hashed to 2^bits columns or, with 0 bits, known by name.
+
+        Only columns that occur get a slot, so that a model is as large as what it has seen.
+        """
+        features = cls(1 << bits, index=FeatureIndex("ids")) if bits else cls.by_key("names")
+        features.set_hashing(bits, "records")
+        features.records = schema
+        return features
+
     @property
     def keyed(self) -> bool:
         """Whether features are known by id or name."""
@@ -128,6 +139,11 @@ class Features:
             return self.keys()
         columns = self.slot_columns()
         return columns if self.names is None else self.names[columns]
+
+    def names_of(self, slots: np.ndarray) -> list[Any]:
+        """Return the keys of slots; of a hashed column, the name that was kept, if one was."""
+        keys = self.slot_keys()[slots].tolist()
+        return keys if self.kept_names is None else [self.kept_names.get(key, key) for key in keys]
 
     def slot_columns(self) -> np.ndarray:
         """Return the column of each slot of sparse features."""
@@ -388,7 +404,11 @@ def _union(all_features: Sequence[Features], *, named: bool) -> tuple[Features, 
         kept = {k: name for features in reversed(all_features) for k, name in (features.kept_names or {}).items()}
         hashed = first.hashed if len({features.hashed for features in all_features}) == 1 else None
         columns = Features(n_columns, bits=first.bits, kept_names=kept or None, hashed=hashed)
-        return columns, [features.slot_keys() for features in all_features]
+        slots = [features.slot_keys() for features in all_features]
+        if all(features.sparse and features.records for features in all_features):
+            columns.index = FeatureIndex("ids")
+            slots = [columns.index.slots_of(keys) for keys in slots]
+        return columns, slots
     index = FeatureIndex("names" if named else "ids")
     if not keyed:
         for features in all_features:

@@ -308,14 +308,14 @@ class Model(BaseModel):
     def contributions(self, rows: Any, score: int) -> Contributions:
         """What the features of rows of slots add to the score of this number."""
         X = csr_of_slots(rows, self.features.n_slots)
-        w, constant = self.hypothesis()
-        weights = w[[score]].toarray()[0, self.features.slot_columns()] if self.features.sparse else w[score]
-        X.data *= weights[X.indices]
+        constant = self.hypothesis()[1]
+        X.data *= self.feature_weights()[score][X.indices]
         return Contributions(X, np.full(X.shape[0], float(constant[score])))
 
-    def feature_weights(self) -> Any:
-        """What each feature counts, of shape (scores, features): the weights."""
-        return self.hypothesis()[0]
+    def feature_weights(self) -> np.ndarray:
+        """What the feature of each slot counts, of shape (scores, slots): the weights."""
+        w = self.hypothesis()[0]
+        return w.toarray()[:, self.features.slot_columns()] if self.features.sparse else np.asarray(w)
 
     def certificate(self) -> Certificate:
         """What is proven so far of the hypothesis that predicts."""

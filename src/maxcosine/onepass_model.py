@@ -383,7 +383,7 @@ class OnePassModel(BaseModel):
         return self._cache["hypothesis"]  # type: ignore[no-any-return]
 
     def feature_weights(self) -> np.ndarray:
-        """What each feature counts, of shape (scores, features): weight times deviation of its squashed values.
+        """What the feature of each slot counts, of shape (scores, slots): weight times deviation of its values.
 
         So words that are frequent enough to matter come before those that were seen once.
         """

@@ -18,6 +18,7 @@ from maxcosine.cli.options import (
     Intercept,
     Json,
     Reading,
+    Records,
     check_outputs,
     command_line,
     flatten_options,
@@ -30,6 +31,7 @@ from maxcosine.cli.terminal import Quiet, tell
 def compare(
     data: Data,
     reading: Reading,
+    records: Records,
     examples: Examples,
     test: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Test on these examples.", show_default=False)
@@ -62,6 +64,7 @@ def compare(
     maxcosine compare clicks.svm --split 0.2
     maxcosine compare train.vw --test test.vw --rules mcp,pa1,perceptron --average
     maxcosine compare clicks.svm --split 0.2 --report clicks.html
+    maxcosine compare clicks.csv --label clicked --split 0.2
     maxcosine compare clicks.svm --rules mcp,pa1,my_rules.py:mine --param pa1.C=0.1 --param mine.step=2
     """
     from maxcosine.cli.tables import print_outcome
@@ -89,7 +92,8 @@ def compare(
         check_outputs({"report": report}, [*data, *(test or [])])
         charts.renderer()  # raises an error if it is not installed
     date, started = datetime.now(UTC), time.perf_counter()
-    read = ReadOptions(**vars(reading), **examples.fields(), any_labels=any_labels, purpose="learn")
+    about_data = {**vars(reading), **examples.fields(), "records": records.options()}
+    read = ReadOptions(**about_data, any_labels=any_labels, purpose="learn")
     stream = Stream(data, read)
     if split and STANDARD_INPUT in stream.inputs.names:
         raise ValueError("--split reads the data twice, which standard input does not allow; write it to a file")

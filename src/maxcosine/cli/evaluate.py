@@ -2,7 +2,7 @@
 
 from maxcosine.cli.options import Data, Json, ModelPath, Reading, flatten_options
 from maxcosine.cli.rules import OwnRule, load_model
-from maxcosine.cli.terminal import Quiet
+from maxcosine.cli.terminal import Quiet, tell_new_columns
 
 
 @flatten_options
@@ -26,4 +26,6 @@ def evaluate(
 
     loaded = load_model(model, rule)
     stream = training.open_for_model(loaded.model, loaded.provenance, data, **vars(reading), purpose="evaluate")
-    print_outcome(training.evaluate(loaded.model, stream), show_evaluation, json=json)
+    found = training.evaluate(loaded.model, stream)
+    tell_new_columns(stream)
+    print_outcome(found, show_evaluation, json=json)

@@ -44,9 +44,10 @@ def describe(loaded: Any, top: int) -> dict[str, Any]:
         "classes": labels,
         "features": {
             "kind": "exact" if features.keyed else "hashed" if features.bits else "columns",
-            "count": features.n_features,
+            "count": features.n_slots if features.records else features.n_features,
             "bits": features.bits,
         },
+        "records": None if features.records is None else features.records.by_kind,
         "mistakes": model.mistakes,
         "judged": model.n_judged,
         "error_interval": _error_interval(loaded),
@@ -91,21 +92,16 @@ def certificate_values(certificate: Any) -> dict[str, Any]:
 def heaviest(model: Any, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:
     """Return the features of largest weight for each score; two classes have one score."""
     import numpy as np
-    import scipy.sparse
 
     w = model.feature_weights()
     titles = [labels[-1]] if model.one_score else labels
-    kept = model.features.kept_names or {}
-    keys = model.features.keys() if model.features.keyed else None
     found = {}
     for title, row in zip(titles, w, strict=True):
-        weights = row.toarray().ravel() if scipy.sparse.issparse(row) else np.asarray(row).ravel()
+        weights = np.asarray(row)
         least = np.partition(np.abs(weights), -top)[-top] if 0 < top < len(weights) else 0.0
         heavy = np.flatnonzero(np.abs(weights) >= least)
         order = heavy[np.argsort(-np.abs(weights[heavy]), kind="stable")][:top]
-        found[title] = [
-            (str(keys[k]) if keys is not None else kept.get(int(k), str(k)), float(weights[k]))
-            for k in order
-            if weights[k] != 0.0
-        ]
+        order = order[weights[order] != 0.0]
+        names = map(str, model.features.names_of(order))
+        found[title] = list(zip(names, weights[order].tolist(), strict=True))
     return found

@@ -12,7 +12,7 @@ import typer
 
 from maxcosine.cli.options import BadLines, Data, ModelPath, Reading, check_outputs, flatten_options
 from maxcosine.cli.rules import OwnRule, load_model
-from maxcosine.cli.terminal import Quiet, tell, visible
+from maxcosine.cli.terminal import Quiet, tell, tell_new_columns, visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,6 +99,7 @@ def predict(
                 lines = np.insert(np.array(lines, object), batch.skipped, answers.of_bad_line).tolist()
             out.write("".join([f"{line}\n" for line in lines]).encode())
             out.flush()
+    tell_new_columns(stream)
     if stream.n_bad:
         tell(f"{stream.n_bad:,} bad lines skipped")
     for message in stream.bad.messages:

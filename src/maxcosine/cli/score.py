@@ -13,7 +13,7 @@ import typer
 from maxcosine.cli.options import Data, Json, ModelPath, Reading, flatten_options
 from maxcosine.cli.predict import least_score
 from maxcosine.cli.rules import OwnRule, load_model
-from maxcosine.cli.terminal import Quiet, tell
+from maxcosine.cli.terminal import Quiet, tell, tell_new_columns
 
 if TYPE_CHECKING:
     from maxcosine.data import Stream
@@ -258,8 +258,7 @@ def _write(
 
 
 def _tell_about(stream: Stream) -> None:
-    if stream.new_columns:
-        tell(f"columns that the model does not have are ignored: {', '.join(stream.new_columns)}")
+    tell_new_columns(stream)
     for message in stream.bad.messages:
         tell(f"skipped {message}")
 

@@ -286,6 +286,8 @@ def show_model(found: dict[str, Any], certificate: Any) -> None:
         "features": f"{features['count']:,} {features['kind']}",
         "weights": found["weights"] + (", with an intercept" if found["intercept"] else ""),
     }
+    for kind, names in (found["records"] or {}).items():
+        rows[f"{kind} columns" if kind not in ("label", "weight") else kind] = ", ".join(names)
     trained = found["trained"] or {}
     rows["command"] = trained.get("command")
     rows["data"] = ", ".join(

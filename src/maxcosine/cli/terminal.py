@@ -55,6 +55,12 @@ def tell(text: str, *, warning: bool = False, **style: Any) -> None:
         typer.secho(visible(text), err=True, **style)
 
 
+def tell_new_columns(stream: Any) -> None:
+    """Say which columns of records are ignored, because the model does not have them."""
+    if stream.new_columns:
+        tell(f"columns that the model does not have are ignored: {', '.join(stream.new_columns)}", warning=True)
+
+
 def end_on_closed_pipe(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command end without a message when the program that reads its output has ended."""
 

@@ -24,7 +24,7 @@ from maxcosine.cli.options import (
     flatten_options,
 )
 from maxcosine.cli.rules import compile_rules, file_of, load_model, params_of, rule_named
-from maxcosine.cli.terminal import Quiet, tell
+from maxcosine.cli.terminal import Quiet, tell, tell_new_columns
 
 if TYPE_CHECKING:
     from maxcosine.base_model import BaseModel
@@ -130,8 +130,10 @@ def train(
     maxcosine train clicks.svm --model clicks.model --rule my_rules.py:mine --param step=0.5
     maxcosine train big.svm --model big.model --checkpoint big.ckpt --resume
     maxcosine train 'day-*.svm' --model days.model --on dask-local:4 --passes 2
+    maxcosine train reviews.parquet --label stars --model reviews.model
+    maxcosine train 'day-*.jsonl.gz' --label spam --text subject,body --ngrams 2 --model mail.model
     """
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
     from maxcosine import model_file
     from maxcosine.data import ReadOptions, Stream
@@ -208,7 +210,7 @@ def train(
             "on_drift": on_drift,
             **{role: path is not None for role, path in side_files.items()},
             "format": reading.format,
-            "records": None if read.records is None else asdict(read.records),
+            "records": None if read.records is None else read.records.to_json(),
             **read.feature_options,
         },
         side_files={role: SideFile(path, checkpoint, role) for role, path in side_files.items() if path},
@@ -291,10 +293,13 @@ def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dic
         with ProgressLine() as line:
             learner = training.learner
             said = len(learner.model.drifts) if learner.model else 0
+            shown = training.stream.options.schema
 
             def on_batch(training: "Training", _: Any) -> None:
-                nonlocal said
+                nonlocal said, shown
                 drifts = learner.model.drifts if learner.model else []
+                if shown is not training.stream.options.schema:
+                    shown = _show_schema(training.stream.options.schema)
                 for drift in drifts[said:]:
                     tell(f"the stream may have changed: {drift} (a heuristic)")
                 said = len(drifts)
@@ -305,6 +310,7 @@ def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dic
                 warnings.simplefilter("ignore", DriftWarning)  # said above
                 training.run()
         seconds = time.perf_counter() - started
+        tell_new_columns(training.stream)
         origin = provenance(training.status, training.data, training.options, command_line(), seconds)
         model_file.save(training.model, model, provenance=origin)
     except KeyboardInterrupt:
@@ -318,6 +324,14 @@ def _learn(training: "Training", model: Path, resumed: list[Path] | None) -> dic
         read_bytes=training.read_bytes,
         resumed_at=training.resumed_at,
     )
+
+
+def _show_schema(schema: Any) -> Any:
+    """Show what the columns of records are, and return the schema."""
+    tell("the columns are, by the first rows; if one is something else, say so (--text, --categorical, ...)")
+    for line in schema.describe().split("\n"):
+        tell(f"  {line}")
+    return schema
 
 
 def _how_to_resume(checkpoint: Path | None) -> str:

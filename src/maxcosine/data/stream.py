@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from maxcosine.data.raw_block import RawBlock
     from maxcosine.data.tables import Tables
+    from maxcosine.records import RecordSchema
 
 
 class Chunk(NamedTuple):
@@ -127,6 +128,14 @@ class Stream:
             while self.options.format == "auto" and (block := next(blocks, None)) is not None:
                 self._resolve(block)
         return self.options.format
+
+    def find_schema(self) -> RecordSchema:
+        """Read the first records until their schema is known, and return it."""
+        if self.options.schema is None:
+            with closing(self._records()) as blocks:
+                next(blocks, None)
+        assert self.options.schema is not None
+        return self.options.schema
 
     def batches(self) -> Generator[RowBatch]:
         """Read all examples in order, one block after another.

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from maxcosine.data import ReadOptions, Span, Stream, StreamError, expand, is_cache, is_compressed, next_line_start
+from maxcosine.data.input_file import open_binary
 from maxcosine.data.inputs import InputNames
 
 SHARD_BYTES = 128 << 20
+_SAMPLE_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ def plan(
 ) -> list[TextShard]:
     """Divide files into shards of about the same size, at the ends of lines.
 
-    Shards follow each other in the order of the files. Files that are compressed, and files written by
-    `maxcosine convert`, are not divided.
+    Shards follow each other in the order of the files. Files that are compressed, CSV, Parquet and Arrow files are
+    not divided.
 
     Parameters
     ----------
@@ -69,7 +71,11 @@ def plan(
     # Workers may have another working directory.
     names = [os.path.abspath(name) for name in names]
     read_options = ReadOptions(**{"threads": 1, **options})
-    read_options = replace(read_options, format=Stream(names, read_options).recognise())
+    stream = Stream(names, read_options)
+    if read_options.are_records:
+        read_options = replace(read_options, schema=stream.find_schema())
+    else:
+        read_options = replace(read_options, format=stream.recognise())
     edges = [0, *itertools.accumulate(os.path.getsize(name) for name in names)]
     total = edges[-1]
     if not total:
@@ -77,7 +83,7 @@ def plan(
     n_shards = -(-total // shard_bytes) if n_shards is None else n_shards
     if n_shards < 1:
         raise ValueError(f"n_shards={n_shards}; choose at least 1")
-    cuts = [_next_cut(names, edges, total * k // n_shards) for k in range(n_shards)] + [total]
+    cuts = [_next_cut(names, edges, total * k // n_shards, read_options) for k in range(n_shards)] + [total]
     return [
         TextShard(_spans(names, edges, start, stop), read_options)
         for start, stop in itertools.pairwise(cuts)
@@ -88,14 +94,25 @@ def plan(
 # Positions are those in the concatenation of all files; file k lies between edges[k] and edges[k + 1].
 
 
-def _next_cut(names: Sequence[str], edges: Sequence[int], position: int) -> int:
+def _next_cut(names: Sequence[str], edges: Sequence[int], position: int, options: ReadOptions) -> int:
     """Return the first position at or after this one where a shard may begin."""
     for name, (start, stop) in zip(names, itertools.pairwise(edges), strict=True):
         if start < position < stop:
-            if is_compressed(name) or is_cache(name):
+            if is_compressed(name) or is_cache(name) or not _lines_are_records(name, options):
                 return stop
             return start + next_line_start(name, position - start)
     return position
+
+
+def _lines_are_records(name: str, options: ReadOptions) -> bool:
+    """Return whether each line is a record of its own; in CSV, a row may have several lines, and needs the header."""
+    if not options.are_records:
+        return True
+    from maxcosine.data.record_text import format_of
+
+    with open_binary(name) as file:
+        format = format_of(name, file.read(_SAMPLE_BYTES)) if options.format == "auto" else options.format
+    return format == "jsonl"
 
 
 def _spans(names: Sequence[str], edges: Sequence[int], start: int, stop: int) -> tuple[tuple[str, Span], ...]:

@@ -138,6 +138,13 @@ class OnePassClassifier(StreamClassifier):
             return self.model_.drifts
 
     @property
+    def features_(self) -> np.ndarray:
+        """The name, the id or the column number of each feature, in the order of `weights_`."""
+        with lock_of(self).reading:
+            features = self.model_.features
+            return np.asarray(features.names_of(np.arange(features.n_slots))) if features.sparse else features.keys()
+
+    @property
     def weights_(self) -> np.ndarray:
         """The weights of the squashed, centred features."""
         return self._hypothesis()[0]
@@ -212,7 +219,7 @@ class OnePassClassifier(StreamClassifier):
             check_is_fitted(self)
             model = self.model_
             found = model.contributions(dict_rows(model, [x]), self._score_of(label)).of_features.tocoo()
-            keys = model.features.keys()[found.coords[1]].tolist()
+            keys = model.features.names_of(found.coords[1])
         return dict(sorted(zip(keys, found.data.tolist(), strict=True), key=lambda one: -abs(one[1])))
 
     def _score_of(self, label: Any) -> int:

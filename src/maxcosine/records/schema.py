@@ -74,6 +74,10 @@ class RecordOptions:
             return "category"
         return "text" if column in self.text else None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as JSON, which has lists in place of tuples."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
     @property
     def named(self) -> list[str]:
         """The columns that the user named."""
@@ -163,8 +167,9 @@ class RecordSchema:
         return {column.name for column in self.all_columns} | {*self.drop}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the schema as JSON."""
-        return asdict(self)
+        """Return the schema as JSON, which has lists in place of tuples."""
+        found = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {**found, "columns": [asdict(column) for column in self.columns]}
 
     @classmethod
     def from_json(cls, value: Any) -> RecordSchema:
@@ -196,16 +201,23 @@ class RecordSchema:
             raise SchemaError("a column has a wrong name, kind or type")
         check_ngrams(self.ngrams, self.chars)
 
+    @property
+    def by_kind(self) -> dict[str, list[str]]:
+        """The names of the columns by kind; that of the label first, and those that are left out last."""
+        found: dict[str, list[str]] = {}
+        for role, column in (("label", self.label), ("weight", self.weight)):
+            if column is not None:
+                found[role] = [column.name]
+        for kind in (*KINDS, None):
+            names = [column.name for column in self.columns if column.kind == kind]
+            if names:
+                found[kind or "empty so far"] = names
+        return found | ({"left out": list(self.drop)} if self.drop else {})
+
     def describe(self) -> str:
-        """Return the columns by kind, on a few lines, for people."""
-        by_kind: dict[str, list[str]] = {}
-        for column in self.columns:
-            by_kind.setdefault(column.kind or "empty so far", []).append(column.name)
-        lines = {"label": [self.label.name] if self.label else [], "weight": [self.weight.name] if self.weight else []}
-        lines |= {kind: by_kind.get(kind, []) for kind in (*KINDS, "empty so far")}
-        lines["left out"] = list(self.drop)
-        width = max(len(kind) for kind, names in lines.items() if names)
-        return "\n".join(f"{kind:{width}}  {', '.join(names)}" for kind, names in lines.items() if names)
+        """Return the columns by kind, one kind a line, for people."""
+        width = max(map(len, self.by_kind))
+        return "\n".join(f"{kind:{width}}  {', '.join(names)}" for kind, names in self.by_kind.items())
 
 
 def united_schema(schemas: Sequence[RecordSchema | None]) -> RecordSchema | None:

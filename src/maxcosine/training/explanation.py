@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,18 +51,17 @@ def rows_and_names(stream: Stream, model: BaseModel, batch: RowBatch) -> tuple[S
     if batch.hashed_names is None or batch.hashed_columns is None:
         return rows, names_of(model.features, rows.slots)
     letters, starts = batch.hashed_names
-    names: dict[int, str] = {}
+    names: dict[int, str] = {}  # by column
     for k, column in enumerate(batch.hashed_columns.tolist()):
         name = letters[starts[k] : starts[k + 1]].tobytes().decode(errors="backslashreplace")
         known = names.get(column, "").split(" or ")
         names[column] = name if known == [""] else " or ".join(dict.fromkeys([*known, name]))
-    return rows, names
+    columns = model.features.slot_keys()[rows.slots].tolist()
+    return rows, {
+        slot: names.get(column, str(column)) for slot, column in zip(rows.slots.tolist(), columns, strict=True)
+    }
 
 
 def names_of(features: Features, slots: np.ndarray) -> dict[int, str]:
     """Return the names of slots: keys, or the names that hashed columns have kept."""
-    if features.bits is not None:
-        kept: dict[int, Any] = features.kept_names or {}
-        return {slot: str(kept.get(slot, slot)) for slot in slots.tolist()}
-    keys = features.slot_keys()
-    return {slot: str(keys[slot]) for slot in slots.tolist()}
+    return dict(zip(slots.tolist(), map(str, features.names_of(slots)), strict=True))

@@ -168,7 +168,9 @@ class StreamLearner:
 
     def _new_model(self, stream: Stream, labels: Sequence[str], batch: RowBatch) -> BaseModel:
         bits = stream.options.bits
-        if batch.kind != "columns":
+        if stream.options.schema is not None:
+            features = Features.of_records(stream.options.schema, bits)
+        elif batch.kind != "columns":
             features = Features.by_key(batch.kind)
         else:
             features = Features(1 << bits if bits else 0)

@@ -74,7 +74,7 @@ def outcome(
         "stopped": status.stopped or None,
         "resumed_at": resumed_at,
         "classes": [label_text(label) for label in model.classes.tolist()],
-        "features": model.features.n_features,
+        "features": model.features.n_slots if model.features.records else model.features.n_features,
         "rule": model.rule_name,
         "progressive_error": status.error.rate,
         # Examples that were learnt before prove nothing about others.
