@@ -72,7 +72,7 @@ def train_on(
         rule = {"rule": settings.rule.name, "rule_file": file_of(settings.rule)}
     merging: dict[str, Any] = {"how": cluster.how, "rounds": rounds, "n_shards": cluster.shards}
     options = {"format": read.format, **read.feature_options, "on_bad": read.on_bad, "any_labels": read.any_labels}
-    records = {"records": read.records, "keep_names": read.records is not None}
+    records: dict[str, Any] = {"records": read.records, "keep_names": read.records is not None}
     estimator = train_files(data, estimator, cluster.on, **merging, **options, **records)
     seconds = time.perf_counter() - started
     first, model = estimator.rounds_[0], estimator.model_

@@ -95,7 +95,7 @@ def _explained(loaded: Any, record: dict[str, Any], label: str | None, top: int)
     }
 
 
-def _rows(loaded: Any, record: dict[str, Any]) -> tuple[SlotRows, dict[int, str]]:
+def _rows(loaded: Any, record: dict[Any, Any]) -> tuple[SlotRows, dict[int, str]]:
     """Return a record as a row of slots, and the names of its slots."""
     from dataclasses import replace
 
@@ -105,6 +105,8 @@ def _rows(loaded: Any, record: dict[str, Any]) -> tuple[SlotRows, dict[int, str]
 
     model: BaseModel = loaded.model
     if model.features.records is None:
+        if not model.features.by_name:  # keys of JSON are strings
+            record = {int(key) if key.isdecimal() else key: value for key, value in record.items()}
         found = model.features.map_dicts([record], model.dtype, grow=False)
         rows = found if hasattr(found, "slots") else slot_rows_of(found)
         return rows, names_of(model.features, rows.slots)

@@ -51,5 +51,8 @@ class RawBlock(Protocol):
     def read(self, schema: RecordSchema | None) -> ReadRecords:
         """Parse it; types that the format does not tell are those of the schema."""
 
+    def order_of(self, names: list[str]) -> list[str]:
+        """Return names of columns in the order of the data."""
+
     def text_of(self, row: int) -> bytes:
         """Return a row of what `read` returned as it is written in the input, or as JSON."""

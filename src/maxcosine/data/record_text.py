@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -145,6 +146,13 @@ class TextBlock:
     def n_lines(self) -> int:
         """Lines of the block."""
         return self._records[2]
+
+    def order_of(self, names: list[str]) -> list[str]:
+        """Return names of columns in the order of the data; the reader of JSON gives some of them first."""
+        if self.file.is_csv:
+            return names
+        order = list(json.loads(self.text_of(0)))
+        return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
     def text_of(self, row: int) -> bytes:
         """Return a row of what `read` returned, as it is written."""

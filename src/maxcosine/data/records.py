@@ -152,7 +152,7 @@ def parse(block: RawBlock, options: ReadOptions) -> ParsedBlock:
     batch = _rows(columns, schema, len(kept_rows), options)
     batch.codes, batch.weights = codes, weights
     batch.places = RowPlaces(lines, offsets)
-    batch.kept_columns = _kept_columns(read, kept_rows, options.keep_columns)
+    batch.kept_columns = _kept_columns(block, read, kept_rows, options.keep_columns)
     bad_lines = [BadLine(int(read.lines[row]), message, block.text_of(row)) for row, message in bad.items()]
     parsed = ParsedBlock(
         batch,
@@ -170,17 +170,26 @@ def parse(block: RawBlock, options: ReadOptions) -> ParsedBlock:
     return parsed
 
 
-def _kept_columns(read: ReadRecords, rows: np.ndarray, names: tuple[str, ...] | None) -> Any:
+def _kept_columns(block: RawBlock, read: ReadRecords, rows: np.ndarray, names: tuple[str, ...] | None) -> Any:
     """Return the columns that are kept as they are, of these rows; None if none are kept."""
-    if names is None:
+    if not names:
         return None
-    table = pa.concat_tables([pa.table({"": pa.nulls(0)}), *read.tables], promote_options="permissive")
-    if names != ("*",):
-        missing = [name for name in names if name not in table.column_names]
-        if missing and len(table):
-            raise StreamError(f"there is no column {missing[0]!r} to keep; the columns are {table.column_names[1:]}")
-        return table.select([name for name in names if name in table.column_names]).take(pa.array(rows))
-    return table.drop_columns([""]).take(pa.array(rows))
+    parts, first = [], 0
+    for table in read.tables:
+        own = rows[(rows >= first) & (rows < first + len(table))] - first
+        parts += [table.take(pa.array(own))] if len(own) else []
+        first += len(table)
+    try:
+        table = pa.concat_tables([pa.table({"": pa.nulls(0)}), *parts], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise StreamError(f"a column that is kept has values of several types: {error}; keep others (--keep)") from None
+    found = [name for name in table.column_names if name]
+    if names == ("*",):
+        return table.select(block.order_of(found) if len(rows) else found)
+    missing = [name for name in names if name not in found]
+    if missing and len(rows):
+        raise StreamError(f"there is no column {missing[0]!r} to keep; the columns are {', '.join(found)}")
+    return table.select([name for name in names if name in found])
 
 
 def _new_columns(read: ReadRecords, schema: RecordSchema) -> list[str]:

@@ -49,9 +49,9 @@ class RecordEncoder(TransformerMixin, BaseEstimator):
     >>> from maxcosine import RecordEncoder
     >>> encoder = RecordEncoder(exact=True).fit([{"color": "red", "size": 2.5}, {"color": "blue", "size": None}])
     >>> encoder.get_feature_names_out().tolist()
-    ['color=red', 'size', 'color=blue', 'size (missing)']
+    ['color=red', 'size', 'size=2.5..3', 'color=blue', 'size (missing)']
     >>> encoder.transform([{"color": "blue", "size": 1.0}]).toarray().tolist()
-    [[0.0, 1.0, 1.0, 0.0]]
+    [[0.0, 1.0, 0.0, 1.0, 0.0]]
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class RecordMethods:
             Files in CSV, TSV, JSON lines, Parquet or Arrow IPC, plain, gzip or zstd; pandas, polars, pyarrow and
             whatever exports Arrow data; or dicts of column to value.
         label : str
-            The column of the labels.
+            The column of the labels. They keep their type if they are whole numbers or booleans; CSV has texts.
         **options : dict
             The parameters of `maxcosine.records.RecordOptions`: `weight`, `numeric`, `categorical`, `text`, `drop`,
             `ngrams` and `chars`; and of `maxcosine.data.ReadOptions`, for example `exact=True` for features without
@@ -62,7 +62,7 @@ class RecordMethods:
         ...     {"text": "lunch at noon", "sender": "friend", "spam": "no"},
         ... ]
         >>> learner = OnePassClassifier().fit_records(mails, label="spam", text="text")
-        >>> learner.predict([{"text": "money for lunch", "sender": "shop"}]).tolist()
+        >>> learner.predict([{"text": "free money", "sender": "shop"}]).tolist()
         ['yes']
         """
         estimator: Any = self
@@ -135,11 +135,11 @@ class _EstimatorSettings:
 
 
 def native_labels(labels: Sequence[str], schema: RecordSchema | None) -> np.ndarray:
-    """Return labels in the type that the label column has."""
-    kind = "text" if schema is None else schema.label_type
-    if kind == "integer":
+    """Return labels in the type that the label column has: whole numbers, booleans, or else texts."""
+    stored = None if schema is None or schema.label is None else schema.label.stored
+    if stored == "integer":
         return np.array([int(label) for label in labels])
-    return np.array([label == "true" for label in labels] if kind == "boolean" else labels)
+    return np.array([label == "true" for label in labels] if stored == "boolean" else labels)
 
 
 def _learn(estimator: Any, model: Any, source: Any, options: ReadOptions) -> Any:

@@ -25,7 +25,6 @@ from maxcosine.records.conversion import (
     parse_dates,
     plain,
     plain_type,
-    to_strings,
 )
 from maxcosine.records.schema import Column, RecordOptions, RecordSchema, SchemaError
 
@@ -53,8 +52,7 @@ def infer_schema(table: Any, options: RecordOptions) -> RecordSchema:
     label, weight = (columns.pop(name, None) if name else None for name in (options.label, options.weight))
     if not columns:
         raise SchemaError("no column is left to learn from beside the label")
-    label_type = "text" if label is None else _label_type(_first_rows(found[label.name]), label)
-    return RecordSchema(tuple(columns.values()), label, weight, label_type, options.drop, options.ngrams, options.chars)
+    return RecordSchema(tuple(columns.values()), label, weight, options.drop, options.ngrams, options.chars)
 
 
 def column_of(name: str, values: Any, wanted: str | None = None) -> Column:
@@ -139,12 +137,3 @@ def _kind_of_strings(strings: Any) -> str | None:
 
 def _all(flags: Any) -> bool:
     return bool(pc.all(flags).as_py())
-
-
-def _label_type(values: Any, column: Column) -> str:
-    """Return what labels are, for Python: whole numbers, booleans or texts."""
-    kind = infer_kind(column.name, values)
-    if kind == "boolean":
-        return "boolean"
-    texts = missing_as_null(to_strings(values, column)).drop_null()
-    return "integer" if kind == "number" and _all(pc.match_substring_regex(texts, r"^-?[0-9]+$")) else "text"

@@ -63,14 +63,13 @@ class RecordScorer:
         if self.model.has_probabilities:
             columns |= self._probabilities(probabilities(self.model, stream, batch), predicted)
         kept = batch.kept_columns
-        for name in columns if kept is not None else ():
+        if kept is None or not kept.num_columns:
+            return pa.table(columns), ranked
+        for name, values in columns.items():
             if name in kept.column_names:
                 raise StreamError(f"the data have a column {name!r}, too; keep others with --keep, or rename it")
-        table = pa.table(columns, names=None) if kept is None else kept
-        if kept is not None:
-            for name, values in columns.items():
-                table = table.append_column(name, pa.array(values))
-        return table, ranked
+            kept = kept.append_column(name, pa.array(values))
+        return kept, ranked
 
     def _score(self, scores: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Return one score a row."""
