@@ -49,7 +49,10 @@ html_theme_options = {
 html_math_renderer = "mathml"
 
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce", "derive", "explore")
+COMMANDS = (
+    *("train", "predict", "score", "evaluate", "inspect", "explain", "compare", "convert", "merge"),
+    *("reproduce", "derive", "explore"),
+)
 
 
 def write_help(app: Sphinx) -> None:
