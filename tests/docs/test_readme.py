@@ -134,7 +134,8 @@ def test_predictions_of_many_threads_are_those_of_one():
 
 def commands_of(section):
     """The commands in one section of the README."""
-    return re.findall(r"^    maxcosine (.+)$", README.partition(f"## {section}\n")[2].partition("\n## ")[0], re.MULTILINE)
+    text = README.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^    maxcosine (.+)$", text, re.MULTILINE)
 
 
 def test_commands_for_raw_data_run(tmp_path):
