@@ -49,7 +49,10 @@ html_theme_options = {
 html_math_renderer = "mathml"
 
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "compare", "convert", "merge", "reproduce", "derive", "explore")
+COMMANDS = (
+    *("train", "predict", "score", "evaluate", "inspect", "explain", "compare", "convert", "merge"),
+    *("reproduce", "derive", "explore"),
+)
 
 
 def write_help(app: Sphinx) -> None:
@@ -75,10 +78,10 @@ def check_offline(app: Sphinx, exception: Exception | None) -> None:
             raise ExtensionError(f"{page} needs the network: {found[0]}")
 
 
-def skip_metadata_routing(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
-    """Leave out the metadata routing methods that scikit-learn adds to every estimator."""
+def skip_inherited(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """Leave out methods that scikit-learn adds to every estimator: metadata routing, and `set_output`."""
     generated = name.startswith("set_") and name.endswith("_request")
-    return True if generated or name == "get_metadata_routing" else None
+    return True if generated or name in ("get_metadata_routing", "set_output") else None
 
 
 def visit_math(translator: HTML5Translator, node: nodes.math) -> None:
@@ -95,6 +98,6 @@ def visit_math_block(translator: HTML5Translator, node: nodes.math_block) -> Non
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_help)
     app.connect("build-finished", check_offline)
-    app.connect("autodoc-skip-member", skip_metadata_routing)
+    app.connect("autodoc-skip-member", skip_inherited)
     # Browsers render MathML themselves: formulas need neither a script nor the network.
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))

@@ -25,10 +25,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxcosine import RULES, MCPClassifier, OnlineClassifier
+from maxcosine import RULES, MCPClassifier, OnePassClassifier, OnlineClassifier, save
 from maxcosine.experiments.results import Results
 from maxcosine.experiments.rule_styles import title_of
 from maxcosine.experiments.summary import summarise
+from maxcosine.model_file import digest
 from tests.cli.examples import svm, vw
 from tests.commands import run
 from tests.docs.generators import DOCS, load_generator
@@ -131,8 +132,58 @@ def test_predictions_of_many_threads_are_those_of_one():
     assert np.array_equal(learner.set_params(n_jobs=2).predict(X), expected)
 
 
+def commands_of(section):
+    """The commands in one section of the README."""
+    text = README.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^    maxcosine (.+)$", text, re.MULTILINE)
+
+
+def test_commands_for_raw_data_run(tmp_path):
+    commands = commands_of("From raw data")
+    assert [command.split()[0] for command in commands] == ["train", "train", "train", "score"]
+    texts = ["good fun to read today", "dull and long and bad"] * 20
+    pandas.DataFrame({"review": texts, "stars": [5, 1] * 20}).to_parquet(tmp_path / "reviews.parquet")
+    pandas.DataFrame({"site": ["a", "b"] * 20, "age": range(40), "clicked": [1, 0] * 20}).to_csv(
+        tmp_path / "clicks.csv", index=False
+    )
+    (tmp_path / "corpus").mkdir()
+    for day in (1, 2):
+        mails = pandas.DataFrame({"subject": ["win", "lunch"] * 50, "body": texts[:2] * 50, "spam": [True, False] * 50})
+        mails.to_json(tmp_path / f"day-{day}.jsonl.gz", orient="records", lines=True)
+        mails.drop(columns="spam").to_parquet(tmp_path / "corpus" / f"{day}.parquet")
+    for command in commands:
+        line = f'"{sys.executable}" -m maxcosine {command}'
+        ran = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+    scored = [pandas.read_parquet(tmp_path / "scored" / f"{day}.parquet") for day in (1, 2)]
+    assert sum(map(len, scored)) == 20
+    assert all((table["predicted"] == "true").all() for table in scored)
+
+
+def test_one_table_gives_the_same_model_from_each_format(tmp_path):
+    import zstandard
+
+    table = pandas.DataFrame({"size": [2.5, 3.0, None] * 20, "color": ["red", "blue", "red"] * 20, "y": [1, 0, 1] * 20})
+    table["text"] = [f"some words and the number {number}" for number in range(60)]
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_csv(tmp_path / "a.tsv", index=False, sep="\t")
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_feather(tmp_path / "a.arrow")
+    content = (tmp_path / "a.csv").read_bytes()
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(content))
+    (tmp_path / "b.csv.zst").write_bytes(zstandard.compress(content))
+    sources = [str(path) for path in tmp_path.iterdir()]
+    assert len(sources) == 7
+    digests = set()
+    for source in [*sources, table]:
+        save(OnePassClassifier().fit_records(source, label="y"), tmp_path / "y.model")
+        digests.add(digest(tmp_path / "y.model"))
+    assert len(digests) == 1
+
+
 def test_commands_run(tmp_path):
-    commands = re.findall(r"^    maxcosine (.+)$", README, re.MULTILINE)
+    commands = commands_of("Learn from files")
     assert [command.split()[0] for command in commands] == ["train", "predict", "inspect", "derive"]
     (tmp_path / "clicks.svm.gz").write_bytes(gzip.compress(svm(300).encode()))
     (tmp_path / "new.svm").write_text(svm(50, seed=1))

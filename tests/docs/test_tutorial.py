@@ -25,7 +25,8 @@ def commands(page):
 
 
 @pytest.mark.parametrize(
-    ("lesson", "n_commands"), [("first_file", 7), pytest.param("derive", 5, marks=pytest.mark.slow)]
+    ("lesson", "n_commands"),
+    [("first_file", 7), ("raw_text", 8), pytest.param("derive", 5, marks=pytest.mark.slow)],
 )
 def test_commands_print_what_the_page_shows(tmp_path, lesson, n_commands):
     pairs = list(commands(LESSONS / f"{lesson}.md"))
