@@ -56,13 +56,14 @@ def csr_array(*arguments: Any, **options: Any) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array(*arguments, **options)
 
 
-def csr_of_slots(rows: Any, n_slots: int) -> scipy.sparse.csr_array:
-    """A CSR array of rows of slots, in float64: of `SlotRows`, an array or a CSR matrix."""
+def csr_of_slots(rows: Any, n_slots: int, dtype: Any = np.float64) -> scipy.sparse.csr_array:
+    """A CSR array of rows of slots: of `SlotRows`, an array or a CSR matrix."""
     if isinstance(rows, SlotRows):
         start, stop = rows.indptr[0], rows.indptr[-1]
-        parts = (rows.values[start:stop], rows.slots[start:stop].astype(np.int64), rows.indptr - start)
-        return csr_array(parts, shape=(len(rows), n_slots), dtype=np.float64, copy=True)
-    return csr_array(rows, dtype=np.float64, copy=True)
+        index = np.int64 if max(stop - start, n_slots) > np.iinfo(np.int32).max else np.int32
+        parts = (rows.values[start:stop], rows.slots[start:stop].astype(index), (rows.indptr - start).astype(index))
+        return csr_array(parts, shape=(len(rows), n_slots), dtype=dtype, copy=True)
+    return csr_array(rows, dtype=dtype, copy=True)
 
 
 def slot_rows_of(X: Any) -> SlotRows:

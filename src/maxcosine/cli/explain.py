@@ -11,7 +11,7 @@ import typer
 
 from maxcosine.cli.options import Json, ModelPath
 from maxcosine.cli.rules import OwnRule, load_model
-from maxcosine.cli.terminal import Quiet, visible
+from maxcosine.cli.terminal import Quiet, tell_new_columns, visible
 
 if TYPE_CHECKING:
     from maxcosine.base_model import BaseModel
@@ -62,7 +62,8 @@ def _read(record: str) -> dict[str, Any]:
     try:
         found = json_module.loads(text)
     except ValueError as error:
-        raise ValueError(f"{where}: not a JSON object: {error}") from None
+        several = "; it has several lines, and one record is explained" if "Extra data" in str(error) else ""
+        raise ValueError(f"{where}: not a JSON object: {error}{several}") from None
     if not isinstance(found, dict):
         raise ValueError(f"{where}: not a JSON object, but a {type(found).__name__}")
     return found
@@ -116,6 +117,7 @@ def _rows(loaded: Any, record: dict[Any, Any]) -> tuple[SlotRows, dict[int, str]
     options = replace(ReadOptions(**read_options_of(model, loaded.provenance)), keep_names=not model.features.keyed)
     stream = Stream(Tables([record]), options)
     (batch,) = stream.batches()
+    tell_new_columns(stream)
     return rows_and_names(stream, model, batch)
 
 

@@ -33,8 +33,8 @@ def score(
             "--output",
             "-o",
             metavar="PATH",
-            help="A folder, for a file of the same name for each input; or, for one input, a file. By default, JSON "
-            "lines on standard output.",
+            help="A folder, for a file of the same name for each input; or, for one input, a file. By default, and "
+            "with -, JSON lines on standard output.",
         ),
     ] = None,
     to: Annotated[
@@ -95,11 +95,14 @@ def score(
     least = None if threshold is None else least_score(loaded.model, threshold)
     scorer = RecordScorer(loaded.model, _code_of(loaded.model, of_class), least, top)
     columns = ("*",) if keep is None else tuple(name for name in keep.split(",") if name)
+    output = None if output is not None and str(output) == "-" else output
     open_stream = _Opening(loaded, {**vars(reading), "keep_columns": columns})
     share = None if keep_top is None else _share(keep_top)
     if share is not None and scorer.of_class is None and not loaded.model.one_score:
         raise ValueError("--keep-top needs one score a record; name the class: --class LABEL")
     targets = _targets(inputs, output, to, resume=resume, force=force)
+    if len(targets) < len(inputs):
+        tell(f"{len(inputs) - len(targets):,} of {len(inputs):,} inputs are complete")
     chosen = None
     if share is not None and STANDARD_INPUT not in inputs:
         chosen = _chosen(scorer, open_stream, inputs, share)
@@ -175,6 +178,8 @@ def _targets(
     inputs: list[str], output: Path | None, to: str | None, *, resume: bool, force: bool
 ) -> dict[str, Path | None]:
     """Return where each input is written, None for standard output; those that are complete are left out."""
+    from maxcosine.training import clear_partial_files
+
     if output is None:
         if to == "parquet":
             raise ValueError("Parquet is not written to standard output; name a file or a folder with --output")
@@ -190,7 +195,11 @@ def _targets(
             raise ValueError(f"{path} is an input; name another folder with --output")
         if path.exists() and not (resume or force):
             raise FileExistsError(f"{path} exists; replace it with --force, or go on with --resume")
-    return {name: path for name, path in found.items() if not (resume and path.exists())}
+    if not resume:
+        return {**found}
+    for path in found.values():
+        clear_partial_files(path)
+    return {name: path for name, path in found.items() if not path.exists()}
 
 
 def _name_of(name: str, to: str | None) -> str:

@@ -63,6 +63,8 @@ class Tables:
             yield pa.Table.from_batches([pa.record_batch(source)])
         elif isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping):
             yield from self._tables_of_dicts(iter(source))
+        elif hasattr(source, "collect"):
+            raise TypeError("records of a lazy frame are not computed yet; give frame.collect()")
         else:
             raise TypeError(
                 "records are a data frame, Arrow data, dicts of column to value, or names of files, and not a "

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxcosine.data import ReadOptions
-from maxcosine.estimators.record_streams import open_records, tell_new_columns
+from maxcosine.estimators.record_streams import joined_rows, open_records, tell_new_columns
 from maxcosine.features import Features
 from maxcosine.records import RecordOptions
-from maxcosine.rows import csr_array
+from maxcosine.rows import csr_of_slots
 from maxcosine.training import rows_of
 
 
@@ -124,12 +124,9 @@ class RecordEncoder(TransformerMixin, BaseEstimator):
         features.records = self.schema_
         parts = [rows_of(stream, features, batch, grow=False) for batch in stream.batches()]
         tell_new_columns(stream)
-        shapes = [csr_array((p.values, p.slots.astype(np.int64), p.indptr), (len(p), features.n_slots)) for p in parts]
-        if not shapes:
-            return csr_array((0, features.n_slots), dtype=self.dtype)
-        import scipy.sparse
-
-        return scipy.sparse.vstack(shapes, format="csr")
+        X = csr_of_slots(joined_rows(parts, features.n_slots, np.dtype(self.dtype)), features.n_slots, self.dtype)
+        X.sort_indices()
+        return X
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the features, if they are exact.

@@ -47,10 +47,10 @@ def record_rows(model: BaseModel, X: Any) -> SlotRows:
     stream = open_records(X, ReadOptions(schema=schema, **how_known(model) | {"keep_names": False}))
     parts = [rows_of(stream, model.features, batch, grow=False) for batch in stream.batches()]
     tell_new_columns(stream)
-    return joined_rows(parts, model)
+    return joined_rows(parts, model.features.n_slots, model.dtype)
 
 
-def joined_rows(parts: list[SlotRows], model: BaseModel) -> SlotRows:
+def joined_rows(parts: list[SlotRows], n_slots: int, dtype: np.dtype) -> SlotRows:
     """Join rows of slots, in their order."""
     ends = np.cumsum([0, *(part.indptr[-1] - part.indptr[0] for part in parts)])
     indptr = [part.indptr[1:] - part.indptr[0] + end for part, end in zip(parts, ends, strict=False)]
@@ -59,6 +59,6 @@ def joined_rows(parts: list[SlotRows], model: BaseModel) -> SlotRows:
     return SlotRows(
         np.concatenate([[0], *indptr]).astype(np.int64),
         np.concatenate([np.zeros(0, np.uint32), *slots]),
-        np.concatenate([np.zeros(0, model.dtype), *values]),
-        model.features.n_slots,
+        np.concatenate([np.zeros(0, dtype), *values]),
+        n_slots,
     )

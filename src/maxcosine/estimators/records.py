@@ -103,6 +103,9 @@ class RecordMethods:
 
 
 def _read_options(estimator: StreamClassifier, label: str, options: dict[str, Any]) -> ReadOptions:
+    known = _OF_RECORDS | {field.name for field in fields(ReadOptions)}
+    if unknown := sorted(set(options) - known):
+        raise TypeError(f"fit_records has no option {unknown[0]!r}; its options are {', '.join(sorted(known))}")
     of_records = {name: options.pop(name) for name in list(options) if name in _OF_RECORDS}
     records = RecordOptions(label=label, **of_records)
     dtype = estimator.dtype or "float32"

@@ -126,8 +126,13 @@ def bad_examples(X: Any, error: BadRow) -> BadRow:
 
 def rows_to_score(estimator: StreamClassifier, X: Any) -> Any:
     """Return X as rows of slots."""
-    if estimator._model.features.records is not None and (is_frame(X) or hasattr(X, "__arrow_c_stream__")):
-        return record_rows(estimator._model, X)
+    if estimator._model.features.records is not None and not isinstance(X, np.ndarray) and not scipy.sparse.issparse(X):
+        if is_frame(X) or hasattr(X, "__arrow_c_stream__") or are_dicts(X):
+            return record_rows(estimator._model, X)
+        raise TypeError(
+            "this classifier was learnt from records; give a data frame, an Arrow table or a list of dicts of column to "
+            f"value, and not a {type(X).__name__}"
+        )
     if are_dicts(X):
         return dict_rows(estimator._model, X)
     features, dtype = estimator._model.features, estimator._model.dtype
