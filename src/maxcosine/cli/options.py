@@ -63,9 +63,7 @@ class Examples:
 
     bits: Annotated[
         int,
-        typer.Option(
-            min=0, max=31, help="Hash features to 2^BITS columns; 0: ids are column numbers. (vw text and records: 20)"
-        ),
+        typer.Option(min=0, max=31, help="Hash features to 2^BITS columns; 0: ids are column numbers, names get 20."),
     ] = 0
     exact: Annotated[
         bool, typer.Option("--exact", help="Know features by their id or name, through an index that grows with them.")

@@ -130,8 +130,8 @@ def rows_to_score(estimator: StreamClassifier, X: Any) -> Any:
         if is_frame(X) or hasattr(X, "__arrow_c_stream__") or are_dicts(X):
             return record_rows(estimator._model, X)
         raise TypeError(
-            "this classifier was learnt from records; give a data frame, an Arrow table or a list of dicts of column to "
-            f"value, and not a {type(X).__name__}"
+            "this classifier was learnt from records; give a data frame, an Arrow table or a list of dicts of column "
+            f"to value, and not a {type(X).__name__}"
         )
     if are_dicts(X):
         return dict_rows(estimator._model, X)
