@@ -77,9 +77,9 @@ class Benchmarks:
             *self._hashing("SMS as they are", sms),
         ]
         notes = [
-            "ours: Arrow strings in memory to rows of 2^20 hashed features, in blocks of 2 MB, as fit_records makes them",
+            "ours: Arrow strings in memory to rows of 2^20 hashed features, in blocks of 2 MB as in fit_records",
             "RecordEncoder: RecordEncoder().transform of the same strings, to one sparse matrix",
-            f"peer: {version_of('scikit-learn')}, HashingVectorizer().transform of the same documents as strings of Python",
+            f"peer: {version_of('scikit-learn')}, HashingVectorizer().transform of the documents as Python strings",
             "ASCII: the documents that are ASCII; accents: a, e, i, o, u replaced by á, é, í, ó, ú in every document; "
             "Cyrillic: every Latin letter replaced by a Cyrillic one",
         ]
