@@ -4,9 +4,10 @@ This runs ``python benchmarks/records.py --data DIR --json docs/results/records.
 ``python docs/generate_records.py`` for the page. DIR or DIR/raw contains sms_spam.jsonl.gz, 20news_train.jsonl.gz,
 20news_test.jsonl.gz, adult_train.csv.gz and adult_test.csv.gz.
 
-Each side has one thread and one pass over a file in the system's file cache. The sides take turns, and the best of
-several turns counts. Parts that are not run keep their figures in the results file. --folder names the folder of the
-files that are written; they are deleted at the end.
+Each side has one thread and reads a file in the system's file cache. The sides take turns, and the best of several
+turns counts. Seconds of learners are those of the processor, so that other work does not count. Parts that are not run
+keep their figures in the results file. --folder names the folder of the files that are written; they are deleted at
+the end.
 """
 
 from __future__ import annotations
