@@ -22,7 +22,7 @@ CORE := CMakeLists.txt $(shell find core -name '*.?pp')
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two installations into one environment would collide; pytest runs in parallel itself
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-fuzz test-browser test-spark fuzz lint bench bench-streams gallery results-onepass docs clean
+.PHONY: help demo test test-all test-fuzz test-browser test-spark fuzz lint bench bench-streams bench-records gallery results-onepass docs clean
 
 help:
 	@echo "maxcosine: single-pass linear classifiers that carry a proof"
@@ -34,6 +34,7 @@ help:
 	@echo "  make fuzz      look for bugs in the parsers and the index; MINUTES=30"
 	@echo "  make bench     speed beside scikit-learn and River, both in one run; prints a table"
 	@echo "  make bench-streams  from text files to models, beside Vowpal Wabbit; FOLDER=DIR for 20 GB of files"
+	@echo "  make bench-records  raw records to learners, beside scikit-learn and fastText; DATA=DIR with the records"
 	@echo "  make gallery   test mistakes of derived learners, and the page that shows them; DATA=DIR with the data sets"
 	@echo "  make results-onepass  OnePassClassifier beside other learners, and the page; DATA=DIR with the data sets"
 	@echo "  make docs      the documentation, into docs/_build/html"
@@ -91,6 +92,14 @@ bench: $(VENV)/.installed-test
 bench-streams: $(VENV)/.installed-bench
 	@$(BIN)/python benchmarks/streams.py --folder $(FOLDER) --json docs/results/performance.json
 	@$(BIN)/python docs/generate_performance.py
+
+# LARGE=--large measures memory with 10 GB, too; the files are in FOLDER and are deleted.
+bench-records: $(VENV)/.installed-bench
+	@test -n "$(DATA)" || { echo "error: name the folder of records: make bench-records DATA=DIR" >&2; exit 1; }
+	@mkdir -p $(FOLDER)
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/records.py --data $(DATA) --folder $(FOLDER) $(LARGE) \
+	  --json docs/results/records.json
+	@$(BIN)/python docs/generate_records.py
 
 gallery: $(VENV)/.installed-test
 	@test -n "$(DATA)" || { echo "error: name the folder of data sets: make gallery DATA=DIR" >&2; exit 1; }

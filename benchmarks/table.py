@@ -25,6 +25,10 @@ class Result:
         The ratio to hope for.
     most : float, optional
         The largest acceptable value of `ours`.
+    error, peer_error : float, optional
+        The share of wrong predictions on test examples, where speed is what is compared.
+    detail : str, optional
+        What else was measured.
     """
 
     work: str
@@ -34,6 +38,9 @@ class Result:
     least: float | None = None
     aim: float | None = None
     most: float | None = None
+    error: float | None = None
+    peer_error: float | None = None
+    detail: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -53,6 +60,11 @@ class Result:
             return None
         fast_enough = self.least is None or (self.ratio or 0.0) >= self.least
         return fast_enough and (self.most is None or self.ours <= self.most)
+
+    @property
+    def errors(self) -> str:
+        shown = ["" if error is None else f"{100 * error:.2f} %" for error in (self.error, self.peer_error)]
+        return f"errors {' / '.join(shown)}" if any(shown) else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return all values, for JSON."""
@@ -93,7 +105,7 @@ class Section:
                 "" if one.peer is None else f"{one.peer:.4g} {one.unit}",
                 "" if one.ratio is None else f"{one.ratio:.2f}",
                 one.target,
-                {None: "", True: "yes", False: "NO"}[one.reached],
+                " ".join([{None: "", True: "yes", False: "NO"}[one.reached], one.errors, one.detail]),
             )
         for reason in self.missing:
             print(f"  not measured: {reason}")
