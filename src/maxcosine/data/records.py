@@ -85,7 +85,8 @@ class _Sample:
         else:
             self._end_part()
             self._parts.append(block)
-            n_rows, self._n_bytes = block.n_lines, self._n_bytes + sum(table.nbytes for table in block.read(None).tables)
+            n_rows = block.n_lines
+            self._n_bytes += sum(table.nbytes for table in block.read(None).tables)
         self._n_rows += n_rows
         return self._n_rows >= SAMPLE_ROWS or self._n_bytes >= SAMPLE_BYTES
 
@@ -182,10 +183,9 @@ class _ColumnsOfInput:
             self._refuse_missing(set(block.file.header), schema)
             return
         read = block.read(schema)
-        if not block.lacks_keys:
-            if any(table.num_columns for table in read.tables):
-                self._refuse_types(read.tables[0], schema)
-                self._refuse_missing({name for name, _ in flat_columns(read.tables[0])}, schema)
+        if not block.lacks_keys and any(table.num_columns for table in read.tables):
+            self._refuse_types(read.tables[0], schema)
+            self._refuse_missing({name for name, _ in flat_columns(read.tables[0])}, schema)
             return
         for table in read.tables:
             for name, values in flat_columns(table.slice(0, SAMPLE_ROWS - self._n_rows)):
@@ -208,9 +208,9 @@ class _ColumnsOfInput:
             needed += [one for one in (schema.label, schema.weight) if one is not None and not only_required]
         for column in needed:
             if column.name not in names and (column.required or not only_required):
+                title = self._title(self._source)
                 raise StreamError(
-                    f"{self._title(self._source)}: there is no column {column.name!r}, which is needed; add it, empty if "
-                    "need be"
+                    f"{title}: there is no column {column.name!r}, which is needed; add it, empty if need be"
                 )
 
 

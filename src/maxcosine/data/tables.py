@@ -17,7 +17,7 @@ from maxcosine.data.options import StreamError
 from maxcosine.data.parsed import BadLine
 from maxcosine.data.raw_block import ReadRecords
 from maxcosine.data.table_files import TableBlock
-from maxcosine.records import RecordSchema, SchemaError
+from maxcosine.records import RecordSchema
 from maxcosine.records.conversion import flat_columns
 
 _DICTS_AT_ONCE = 1000
@@ -160,7 +160,7 @@ class DictBlock:
             columns = [pa.array([row.get(name) for row in rows], from_pandas=True) for name in names]
             table = pa.Table.from_arrays(columns, [str(name) for name in names])
             list(flat_columns(table))
-        except (pa.ArrowException, SchemaError, OverflowError, UnicodeEncodeError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             if stop - first == 1:
                 read.bad.append(BadLine(first, f"the row cannot be read: {error}", self._text(first)))
                 return
@@ -169,5 +169,4 @@ class DictBlock:
             self._make_tables(middle, stop, read)
             return
         self._kept += range(first, stop)
-        # A table without columns has no rows.
-        read.tables.append(table if names else pa.table({"": pa.nulls(len(rows))}))
+        read.tables.append(table if names else pa.table({"": pa.nulls(len(rows))}).select([]))

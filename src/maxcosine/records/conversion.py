@@ -65,7 +65,10 @@ def convert(values: Any, column: Column, largest: float = np.finfo(np.float64).m
 
 
 def valid(values: Any, message: str = "") -> tuple[Any, dict[int, str]]:
-    """Return values in their plain form, without strings that are not UTF-8, and the rows of these: readers do not look."""
+    """Return values in their plain form, without strings that are not UTF-8, and the rows of these.
+
+    Readers do not look.
+    """
     values = plain(values)
     try:
         values.validate(full=True)
@@ -78,9 +81,8 @@ def valid(values: Any, message: str = "") -> tuple[Any, dict[int, str]]:
             value.as_py()
         except UnicodeDecodeError:
             bad[row] = message
-    kept = np.arange(len(values))
-    wrong = pa.array(np.where(np.isin(kept, list(bad)), None, kept), pa.int64())
-    return values.take(wrong), bad
+    rows = np.arange(len(values))
+    return values.take(pa.array(rows, mask=np.isin(rows, list(bad)))), bad
 
 
 def convert_table(
@@ -299,8 +301,7 @@ def _checked(strings: Any, bad: dict[int, str], column: Column) -> Any:
     starts, letters = texts_of(strings)
     if (letters[starts[0] : starts[-1]] == 0).any():
         nul = pc.match_substring(strings, "\0")
-        message = f"there is a NUL byte in {column.name!r}; is the file in another encoding than UTF-8?"
-        _add_bad(bad, nul, strings, lambda _: message)
+        _add_bad(bad, nul, strings, lambda _: _nul_message(column))
     return strings
 
 
@@ -362,11 +363,22 @@ def _parse_date(text: str) -> Any:
 def _to_set(values: Any, bad: dict[int, str], column: Column) -> Any:
     if not is_list(values.type):
         raise _refuse_type(values, column)
-    if pa.types.is_null(values.type.value_type):
-        return values.cast(pa.list_(pa.string()))
-    if not is_string(plain_type(values.type.value_type)):
+    items = plain(values.flatten())
+    if pa.types.is_null(items.type):
+        items = items.cast(pa.string())
+    if not is_string(items.type):
         raise _refuse_type(values, column)
-    return values.cast(pa.list_(pa.string()))
+    ends = np.cumsum([0, *np.asarray(pc.fill_null(pc.list_value_length(values), 0)).tolist()])
+    starts, letters = texts_of(items)
+    if (letters[starts[0] : starts[-1]] == 0).any():
+        places = np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring(items, "\0"), False)))
+        rows = np.searchsorted(ends, places, side="right") - 1
+        bad |= dict.fromkeys(rows.tolist(), _nul_message(column))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, mask=pc.is_null(values))
+
+
+def _nul_message(column: Column) -> str:
+    return f"there is a NUL byte in {column.name!r}; is the file in another encoding than UTF-8?"
 
 
 def plain_type(kind: Any) -> Any:

@@ -195,7 +195,7 @@ def _date_part(part: str, dates: Any) -> Any:
 
 def _set(prefix: str, lists: Any) -> _Piece:
     """Return each different string of each list, in the order of the list."""
-    rows = np.asarray(pc.list_parent_indices(lists))
+    rows = np.repeat(np.arange(len(lists)), np.asarray(pc.fill_null(pc.list_value_length(lists), 0)))
     found = pc.dictionary_encode(pc.list_flatten(lists))
     codes = np.asarray(pc.fill_null(found.indices, -1)).astype(np.int64)
     _, first = np.unique(rows * (len(found.dictionary) + 1) + codes, return_index=True)
