@@ -123,5 +123,3 @@ def hashed_features(row, kinds, bits, **options):
         for (prefix, rest), value in column_features(name, kind, row.get(name), **options):
             sums[column_of_name(prefix.encode(), rest.encode(), bits)] += value
     return {column: value for column, value in sums.items() if value != 0}
-
-

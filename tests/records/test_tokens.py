@@ -72,9 +72,7 @@ def test_tokens_are_those_of_plain_python(texts, ngrams, chars):
 def test_ascii_goes_straight_through_the_core(texts):
     strings = pa.array(texts, pa.string())
     assert normalized(strings) is strings
-    assert tokenize(texts, ngrams=2) == [
-        [prefix + rest for prefix, rest in expected(text, 2, None)] for text in texts
-    ]
+    assert tokenize(texts, ngrams=2) == [[prefix + rest for prefix, rest in expected(text, 2, None)] for text in texts]
 
 
 @given(st.lists(st.binary(max_size=30), min_size=1, max_size=4))
