@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import json
 
 import pyarrow as pa
@@ -53,7 +54,7 @@ def outcome(source, **options):
     rows, weights, labels = [], [], []
     for batch in stream.batches():
         letters, starts = batch.keys
-        names = [letters[a:b].tobytes() for a, b in zip(starts, starts[1:], strict=False)]
+        names = [letters[a:b].tobytes() for a, b in itertools.pairwise(starts)]
         for row in range(len(batch)):
             a, b = batch.indptr[row : row + 2]
             place = batch.places.start(row)

@@ -1,5 +1,6 @@
 """Features of records, compared with plain Python."""
 
+import itertools
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -52,7 +53,7 @@ def encoded(rows, bits=0, ngrams=1, chars=None, dtype="float64", **more):
 def rows_by_name(found):
     """Name to sum of values, for each row."""
     letters, starts = found.names
-    names = [letters[a:b].tobytes().decode() for a, b in zip(starts, starts[1:], strict=False)]
+    names = [letters[a:b].tobytes().decode() for a, b in itertools.pairwise(starts)]
     rows = []
     for a, b in zip(found.indptr, found.indptr[1:], strict=False):
         sums = {}
@@ -156,7 +157,7 @@ def test_names_of_hashed_features_are_kept(bits):
     row = {"n": 2.5, "b": True, "c": "x", "d": datetime(2024, 5, 1, 3), "t": "two words", "s": ["p", "q"]}
     found = encoded([row, {**row, "n": None, "c": "z"}], bits, keep_names=True)
     letters, starts = found.names
-    names = [letters[a:b].tobytes().decode() for a, b in zip(starts, starts[1:], strict=False)]
+    names = [letters[a:b].tobytes().decode() for a, b in itertools.pairwise(starts)]
     columns = {}
     for name, kind in KINDS.items():
         for value in (row[name], None, "z" if name == "c" else row[name]):

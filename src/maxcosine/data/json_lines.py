@@ -50,8 +50,8 @@ def _read_inferred(text: bytes, schema: RecordSchema | None) -> Any:
     table = _read_json(text, types)
     known = None if schema is None else schema.known_names
     if any(_has_dates(one.type) and (known is None or name in known) for name, one in flat_columns(table)):
-        found = pa.schema([(one.name, _dates_as_strings(one.type)) for one in table.schema if _has_dates(one.type)])
-        table = _read_json(text, pa.unify_schemas([types, found]))
+        # All fields, because those that are given come first.
+        table = _read_json(text, pa.schema([(one.name, _dates_as_strings(one.type)) for one in table.schema]))
     return table
 
 

@@ -334,6 +334,8 @@ def _microseconds(dates: Any) -> Any:
     if pa.types.is_timestamp(dates.type):
         # Without its zone, a timestamp is in UTC.
         dates = dates.cast(pa.timestamp(dates.type.unit))
+        if dates.type.unit == "ns":  # casts round towards 1970
+            dates = pc.floor_temporal(dates, unit="microsecond")
     return dates.cast(pa.timestamp("us"), safe=False)
 
 
