@@ -49,10 +49,20 @@ def _read_inferred(text: bytes, schema: RecordSchema | None) -> Any:
     types = pa.schema([(name, pa.string()) for name in dates])
     table = _read_json(text, types)
     known = None if schema is None else schema.known_names
-    if any(_has_dates(one.type) and (known is None or name in known) for name, one in flat_columns(table)):
+    has_dates = any(_has_dates(one.type) and (known is None or name in known) for name, one in flat_columns(table))
+    if has_dates or _lacks_nulls(table):
         # All fields, because those that are given come first.
-        table = _read_json(text, pa.schema([(one.name, _dates_as_strings(one.type)) for one in table.schema]))
+        table = _read_json(text, pa.schema([(one.name, _readable(one.type)) for one in table.schema]))
     return table
+
+
+def _lacks_nulls(table: Any) -> bool:
+    """Return whether pyarrow 26 left out nulls at the start of lists, whose type it did not know yet."""
+    try:
+        table.validate()
+    except pa.ArrowInvalid:
+        return True
+    return False
 
 
 def _read_json(text: bytes, types: Any) -> Any:
@@ -68,12 +78,15 @@ def _has_dates(kind: Any) -> bool:
     return _has_dates(kind.value_type) if pa.types.is_list(kind) else bool(pa.types.is_timestamp(kind))
 
 
-def _dates_as_strings(kind: Any) -> Any:
+def _readable(kind: Any) -> Any:
+    """Return the type in which values are read: dates as strings, and lists of known type."""
     if pa.types.is_timestamp(kind):
         return pa.string()
     if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _dates_as_strings(one.type)) for one in kind])
-    return pa.list_(_dates_as_strings(kind.value_type)) if pa.types.is_list(kind) else kind
+        return pa.struct([(one.name, _readable(one.type)) for one in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(pa.string() if pa.types.is_null(kind.value_type) else _readable(kind.value_type))
+    return kind
 
 
 # Columns that the schema does not mention
@@ -103,7 +116,7 @@ def _without_unknown(text: bytes, schema: RecordSchema) -> tuple[bytes, list[str
     for line in text.split(b"\n"):
         if line.strip():
             found = _parsed(line)
-            left_out |= dict.fromkeys(name for name in found if name not in known)
+            left_out |= dict.fromkeys(name for name, value in found.items() if name not in known and value is not None)
             lines.append(json.dumps({name: value for name, value in found.items() if name in known}))
     return "\n".join(lines).encode() + b"\n", list(left_out)
 

@@ -246,7 +246,7 @@ def parse(block: RawBlock, options: ReadOptions) -> ParsedBlock:
         block.is_last,
         sorted([*read.bad, *bad_lines]),
         is_partial=bool(bad),
-        new_columns=_new_columns(read, schema),
+        new_columns=_new_columns(read, schema, block.lacks_keys),
     )
     parsed.leave_out_unusable(options, lambda row: block.text_of(int(kept_rows[row])))
     return parsed
@@ -262,6 +262,8 @@ def _kept_columns(read: ReadRecords, rows: np.ndarray, names: tuple[str, ...] | 
         if missing and len(table):
             raise StreamError(f"there is no column {missing[0]!r} to keep; the columns are {table.column_names}")
         table = table.select([name for name in names if name in table.column_names])
+    if not table.num_columns:  # taking rows of no columns gives no rows
+        return pa.table({"": pa.nulls(len(rows))}).select([])
     return table.take(pa.array(rows, pa.int64()))
 
 
@@ -289,12 +291,22 @@ def _as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _new_columns(read: ReadRecords, schema: RecordSchema) -> list[str]:
-    """Return the columns that the schema does not mention."""
-    names = [*read.left_out, *(name for table in read.tables for name, _ in flat_columns(table))]
+def _new_columns(read: ReadRecords, schema: RecordSchema, lacks_keys: bool) -> list[str]:
+    """Return the columns that the schema does not mention; in JSON, those with a value."""
     known = schema.known_names | {""}
     parts = {name[:k] for name in known for k, letter in enumerate(name) if letter == "."}
-    return [name for name in dict.fromkeys(names) if name not in known and name not in parts]
+    found = dict.fromkeys(name for name in read.left_out if name not in known)
+    for table in read.tables:
+        for name, values in zip(table.column_names, table.columns, strict=True):
+            if lacks_keys and values.null_count == len(values):
+                continue
+            inside = dict(flat_columns(table.select([name])))
+            if name in known or name in parts or any(one in known for one in inside):
+                has_value = [one for one, items in inside.items() if not lacks_keys or items.null_count < len(items)]
+                found |= dict.fromkeys(one for one in has_value if one not in known and one not in parts)
+            else:
+                found[name] = None
+    return list(found)
 
 
 def _rows(columns: dict[str, Any], schema: RecordSchema, n_rows: int, options: ReadOptions) -> RowBatch:

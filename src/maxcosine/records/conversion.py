@@ -173,7 +173,15 @@ def plain(values: Any) -> Any:
         return plain(values.dictionary).take(values.indices)
     if is_string(values.type) and values.type != pa.string():
         return values.cast(pa.string())
+    if is_list(values.type) and pa.types.is_null(values.type.value_type):
+        return _list_of(pa.nulls, values)  # of JSON, pyarrow's own has no items
     return values
+
+
+def _list_of(items: Callable[[int], Any], lists: Any) -> Any:
+    """Return lists of the same lengths, with the items that a function gives for their number."""
+    ends = np.cumsum([0, *np.asarray(pc.fill_null(pc.list_value_length(lists), 0)).tolist()])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items(int(ends[-1])), mask=pc.is_null(lists))
 
 
 def _empty(values: Any) -> Any:
@@ -370,13 +378,13 @@ def _to_set(values: Any, bad: dict[int, str], column: Column) -> Any:
         items = items.cast(pa.string())
     if not is_string(items.type):
         raise _refuse_type(values, column)
-    ends = np.cumsum([0, *np.asarray(pc.fill_null(pc.list_value_length(values), 0)).tolist()])
+    made = _list_of(lambda _: items, values)
     starts, letters = texts_of(items)
     if (letters[starts[0] : starts[-1]] == 0).any():
         places = np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring(items, "\0"), False)))
-        rows = np.searchsorted(ends, places, side="right") - 1
+        rows = np.searchsorted(made.offsets, places, side="right") - 1
         bad |= dict.fromkeys(rows.tolist(), _nul_message(column))
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, mask=pc.is_null(values))
+    return made
 
 
 def _nul_message(column: Column) -> str:
