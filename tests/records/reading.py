@@ -49,7 +49,7 @@ def read_hashed(source, bits=18, **options):
 def outcome(source, **options):
     """What reading gives, whatever the blocks are: features, labels, weights, places, bad lines, schema."""
     bad_lines = io.BytesIO()
-    stream = stream_of(source, exact=True, dtype="float64", **options)
+    stream = stream_of(source, exact=True, **options)
     stream.bad.file = bad_lines
     rows, weights, labels = [], [], []
     for batch in stream.batches():

@@ -98,13 +98,16 @@ class _Sample:
     def table(self) -> Any:
         """Return the rows; those whose types contradict the rows before are left out, and are bad lines later."""
         self._end_part()
-        sample = pa.table({})
+        sample, is_complete = pa.table({}), False
         for part in self._parts:
             read = part.read(None)
             self.source = self._parts[0].source
             self.bad += read.bad
             for table in read.tables:
+                if is_complete:  # what the next files have beside it is new
+                    table = table.select([name for name in table.column_names if name in sample.column_names])
                 sample = _joined(sample, table)
+            is_complete = is_complete or (sample.num_columns > 0 and not part.lacks_keys)
         return sample
 
 
