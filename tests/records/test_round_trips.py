@@ -132,6 +132,7 @@ LINES = st.one_of(
 @given(lines=st.lists(LINES, max_size=9), sizes=st.lists(st.integers(1, 80), min_size=2, max_size=2))
 @example(['{"a":1}', '{"a":{"b":2}}', '{"a":null,"z":[1,"x"]}'], [1, 80])
 @example(['{"a.b":"2024-01-01 10:00:00"}', '{"a":{"b":"2024-01-01"}}'], [1, 80])
+@example(['{"a":[]}', '{"a":false}', '{"a":[null]}', '{"a":["x"]}'], [1, 80])
 @example(['{"y":9007199254740993}', '{"y":0.5}', '{"y":12345678901234567890}'], [1, 80])
 def test_any_lines_are_rows_or_bad_lines(tmp_path_factory, lines, sizes):
     content = "".join(line + "\n" for line in ['{"x":1}', *lines]).encode()

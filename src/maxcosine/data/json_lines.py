@@ -49,7 +49,8 @@ def _read_inferred(text: bytes, schema: RecordSchema | None) -> Any:
     types = pa.schema([(name, pa.string()) for name in dates])
     table = _read_json(text, types)
     known = None if schema is None else schema.known_names
-    has_dates = any(_has_dates(one.type) and (known is None or name in known) for name, one in flat_columns(table))
+    columns = list(flat_columns(table))  # refuses names that occur twice
+    has_dates = any(_has_dates(one.type) and (known is None or name in known) for name, one in columns)
     if has_dates or _lacks_nulls(table):
         # All fields, because those that are given come first.
         table = _read_json(text, pa.schema([(one.name, _readable(one.type)) for one in table.schema]))

@@ -19,7 +19,15 @@ from maxcosine.data.parsed import BadLine, ParsedBlock
 from maxcosine.data.raw_block import RawBlock, ReadRecords
 from maxcosine.data.record_text import TextBlock
 from maxcosine.records import RecordOptions, RecordSchema, SchemaError
-from maxcosine.records.conversion import LARGEST_WHOLE, check_types, convert_table, flat_columns, too_large, valid
+from maxcosine.records.conversion import (
+    LARGEST_WHOLE,
+    check_types,
+    convert_table,
+    flat_columns,
+    rows_with_values,
+    too_large,
+    valid,
+)
 from maxcosine.records.encoding import HowEncoded, encode
 from maxcosine.records.inference import SAMPLE_ROWS, column_of, infer_schema
 
@@ -140,14 +148,11 @@ def _with_first_values(schema: RecordSchema, block: RawBlock, title: Title) -> R
             if name not in (found := dict(_flat(table))):
                 continue
             values = valid(found[name])[0]
-            known = pc.is_valid(values)
-            if pa.types.is_string(values.type):
-                known = pc.and_(known, pc.not_equal(values, ""))
-            rows = np.flatnonzero(np.asarray(pc.fill_null(known, False)))
-            if len(rows):
-                alone = values.slice(int(rows[0]), 1)
+            rows = rows_with_values(values)
+            if rows:
+                alone = values.slice(rows[0], 1)
                 if isinstance(block, TextBlock) and not block.file.is_csv:  # its type may be that of later values
-                    line = block.text_of(first + int(rows[0])) + b"\n"
+                    line = block.text_of(first + rows[0]) + b"\n"
                     alone = valid(dict(_flat(read_json_lines(line, schema)[0]))[name])[0]
                 try:
                     schema = schema.with_column(replace(column_of(name, alone), required=False))

@@ -107,7 +107,7 @@ def convert_table(
             if not any_types:
                 raise
             columns[column.name] = pa.nulls(len(table), TYPES[column.kind])
-            wrong = dict.fromkeys(_rows_with_values(values), str(error))
+            wrong = dict.fromkeys(rows_with_values(values), str(error))
         for row, message in wrong.items():
             bad.setdefault(row, message)
     return columns, bad
@@ -125,8 +125,16 @@ def check_types(table: Any, schema: RecordSchema) -> None:
                 raise SchemaError(f"the column {column.name!r} holds objects; leave it out, or train again")
 
 
-def _rows_with_values(values: Any) -> list[int]:
-    return [int(row) for row in np.flatnonzero(np.asarray(pc.is_valid(values)))]
+def rows_with_values(values: Any) -> list[int]:
+    """Return the rows where a value is not missing; a list without items, and of nulls only, says nothing."""
+    values = valid(values)[0]
+    known = np.asarray(pc.is_valid(values))
+    if is_string(values.type):
+        known &= np.asarray(pc.fill_null(pc.not_equal(values, ""), False))
+    if is_list(values.type):
+        rows = np.repeat(np.arange(len(values)), np.asarray(pc.fill_null(pc.list_value_length(values), 0)))
+        known = np.isin(np.arange(len(values)), rows[np.asarray(pc.is_valid(values.flatten()))])
+    return [int(row) for row in np.flatnonzero(known)]
 
 
 def _add_other_nesting(bad: dict[int, str], found: dict[str, Any], column: Column, schema: RecordSchema) -> None:
@@ -141,7 +149,7 @@ def _add_other_nesting(bad: dict[int, str], found: dict[str, Any], column: Colum
             message = f"the column {name!r} holds a value here, and an object in the first rows"
         else:
             continue
-        for row in _rows_with_values(values):
+        for row in rows_with_values(values):
             bad.setdefault(row, f"{message}; give it the same form everywhere, or leave it out with --drop")
 
 
