@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../join_rows.hpp"
+#include "../text/json_objects.hpp"
 #include "../text/record_starts.hpp"
 #include "../text/tokens.hpp"
 #include "../text/vw.hpp"
@@ -82,6 +83,24 @@ nb::tuple py_find_records(const Array<std::uint8_t>& buffer, std::size_t start, 
   }();
   return nb::make_tuple(to_numpy(std::move(found.starts)), to_numpy(std::move(found.lines)), found.whole, found.n_lines,
                         found.is_open);
+}
+
+nb::object py_check_json_lines(const Array<std::uint8_t>& buffer, const Array<std::int64_t>& starts, std::size_t stop) {
+  require(stop <= buffer.size(), "stop must lie within the buffer");
+  const std::int64_t* begin = starts.data();
+  require(std::all_of(begin, begin + starts.size(),
+                      [&](std::int64_t start) { return start >= 0 && static_cast<std::size_t>(start) < stop; }),
+          "lines must start before stop");
+  const auto* text = reinterpret_cast<const char*>(buffer.data());
+  Buffer<std::uint8_t> kinds(starts.size());
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t k = 0; k < starts.size(); ++k) {
+      const char* const start = text + begin[k];
+      kinds[k] = static_cast<std::uint8_t>(check_json_line(start, end_of_line(start, text + stop)));
+    }
+  }
+  return to_numpy(std::move(kinds));
 }
 
 nb::object py_columns_of_names(nb::bytes prefix, const Array<std::int64_t>& starts, const Array<std::uint8_t>& letters,
@@ -167,6 +186,8 @@ nb::tuple join_names_as(std::size_t n_rows, const std::vector<NamePiece>& pieces
 void bind_records(nb::module_& m) {
   m.attr("NO_FEATURE") = NO_FEATURE;
   m.def("find_records", &py_find_records, "buffer"_a, "start"_a, "stop"_a, "delimiter"_a);
+  m.def("check_json_lines", &py_check_json_lines, "buffer"_a, "starts"_a, "stop"_a);
+  m.attr("MAX_JSON_DEPTH") = MAX_JSON_DEPTH;
   m.def("tokenize", &py_tokenize, "starts"_a, "letters"_a, "word_prefix"_a, "char_prefix"_a, nb::kw_only(), "bits"_a,
         "ngrams"_a, "min_chars"_a, "max_chars"_a, "keep_names"_a);
   m.def("columns_of_names", &py_columns_of_names, "prefix"_a, "starts"_a, "letters"_a, "bits"_a);

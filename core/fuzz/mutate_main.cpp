@@ -33,23 +33,33 @@ const std::string VW_LINES[] = {
     "",
 };
 
+const std::string RECORDS[] = {
+    "id,\"quoted, with \"\"quotes\"\" and\na line end\",2024-01-31,3.5",
+    "\"\",,\"a\"b,c\"d\",\r",
+    "plain\ttabs\tand \"quotes\" within",
+    "{\"a\": {\"b\": [1, {\"c\": \"}\\\"\\\\\"}]}, \"text\": \"Two words\"}",
+    "{\"a\":1}{\"a\":2}",
+    "Na\xc3\xafve caf\xc3\xa9s_in \xe6\x9d\xb1\xe4\xba\xac \xe3\x82\xab\xe3\x83\x8a \xf0\x9f\x98\x80 e\xcc\x81 42nd",
+    "",
+};
+
 template <class Items>
 const auto& one_of(const Items& items, Random& random) {
   return items[random() % std::size(items)];
 }
 
 std::string some_lines(Random& random) {
-  const bool vw = random() & 1;
+  const auto kind = random() % 3;
   std::string text(1, static_cast<char>(random()));  // drivers take options from the first byte
   for (std::size_t n = random() % 6; n-- > 0;) {
-    text += vw ? one_of(VW_LINES, random) : one_of(SVMLIGHT_LINES, random);
+    text += kind == 0 ? one_of(VW_LINES, random) : kind == 1 ? one_of(SVMLIGHT_LINES, random) : one_of(RECORDS, random);
     text += random() % 8 == 0 ? "\r\n" : "\n";
   }
   return text;
 }
 
 void mutate(std::string& text, Random& random) {
-  static const std::string MEANINGFUL("0123456789.eE+-:|# \t\r\n'\0\x80\xc3\xff" "aqid", 31);
+  static const std::string MEANINGFUL("0123456789.eE+-:|# \t\r\n'\0\x80\xc3\xff" "aqid\",{}[]\\", 38);
   const std::size_t at = random() % text.size();
   switch (random() % 6) {
     case 0: text[at] = one_of(MEANINGFUL, random); break;

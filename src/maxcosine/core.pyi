@@ -257,6 +257,16 @@ def find_records(buffer: Array, start: int, stop: int, delimiter: str) -> tuple[
     lines there are, and whether the text ends within quotes.
     """
 
+MAX_JSON_DEPTH: int
+"""How deep objects and arrays in a line of JSON may be nested."""
+
+def check_json_lines(buffer: Array, starts: Array, stop: int) -> Array:
+    """Look at the brackets of lines of JSON; `stop` is where the text ends.
+
+    Returns for each line 0 if it is one object, 1 if it does not begin with one, 2 if it is cut short, 3 if more
+    follows, and 4 if it is nested too deep.
+    """
+
 def tokenize(
     starts: Array,
     letters: Array,

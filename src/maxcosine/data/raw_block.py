@@ -19,6 +19,7 @@ class ReadRecords:
     lines: np.ndarray  # the line of each row, counted from the first line of the block
     offsets: np.ndarray | None = None  # the byte of the block where each row begins
     bad: list[BadLine] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # columns that the schema does not have, and that were not read
 
 
 class RawBlock(Protocol):
@@ -48,11 +49,12 @@ class RawBlock(Protocol):
     def n_lines(self) -> int:
         """Lines of the block; rows, if the format has no lines."""
 
+    @property
+    def lacks_keys(self) -> bool:
+        """Whether a row may lack columns, as an object of JSON may."""
+
     def read(self, schema: RecordSchema | None) -> ReadRecords:
         """Parse it; types that the format does not tell are those of the schema."""
-
-    def order_of(self, names: list[str]) -> list[str]:
-        """Return names of columns in the order of the data."""
 
     def text_of(self, row: int) -> bytes:
         """Return a row of what `read` returned as it is written in the input, or as JSON."""

@@ -16,6 +16,7 @@ from maxcosine.data.input_file import ARROW_MAGIC
 from maxcosine.data.options import StreamError
 from maxcosine.data.raw_block import ReadRecords
 from maxcosine.records import RecordSchema
+from maxcosine.records.conversion import is_list, is_string, plain
 
 _GROUP_ROWS = 4096
 
@@ -41,17 +42,30 @@ class TableBlock:
         """Rows of the block."""
         return len(self.table)
 
+    @property
+    def lacks_keys(self) -> bool:
+        """No: a table has each column."""
+        return False
+
     def read(self, schema: RecordSchema | None) -> ReadRecords:
         """Check the rows: texts must be UTF-8."""
         return ReadRecords([self.table], np.arange(len(self.table)))
 
-    def order_of(self, names: list[str]) -> list[str]:
-        """Return the same names: a table has them in order."""
-        return names
-
     def text_of(self, row: int) -> bytes:
         """Return a row as JSON."""
-        return json.dumps(self.table.slice(row, 1).to_pylist()[0], default=str, ensure_ascii=False).encode()
+        return json.dumps(_values_of(self.table.slice(row, 1)), default=str, ensure_ascii=False).encode()
+
+
+def _values_of(row: Any) -> dict[str, Any]:
+    """Return the values of a table of one row; text that is not UTF-8 as bytes."""
+    try:
+        found: dict[str, Any] = row.to_pylist()[0]
+        return found
+    except UnicodeDecodeError:
+        pass
+    columns = [(name, plain(values)) for name, values in zip(row.column_names, row.columns, strict=True)]
+    bare = [(name, values.view(pa.binary()) if is_string(values.type) else values) for name, values in columns]
+    return {name: values[0].as_py() for name, values in bare if not is_list(values.type)}
 
 
 class TableFile:
@@ -87,7 +101,7 @@ class TableFile:
             for batch in self._batches(skipped):
                 if first + len(batch) > skipped or not len(batch):
                     cut = max(0, skipped - first)
-                    batch.validate(full=True)  # texts are UTF-8
+                    _check(batch)
                     if previous is not None:
                         yield previous
                     previous = TableBlock(pa.Table.from_batches([batch.slice(cut)]), source, first + cut, False)
@@ -112,3 +126,16 @@ class TableFile:
         for k in range(n_groups):
             yield from self._parquet.iter_batches(_GROUP_ROWS, row_groups=[k], use_threads=False)
             self.position = self._size * (k + 1) // n_groups
+
+
+def _check(batch: Any) -> None:
+    """Refuse damaged rows; texts that are not UTF-8 are bad rows later."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+        for values in batch.columns:
+            if not is_list(values.type) and not pa.types.is_struct(values.type):
+                values = plain(values)
+                (values.view(pa.binary()) if is_string(values.type) else values).validate(full=True)

@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.base import clone
 
 from maxcosine.data import ReadOptions, RowBatch, Stream
+from maxcosine.data.inputs import Inputs
 from maxcosine.estimators.fitted import lock_of, set_model, set_trace
 from maxcosine.estimators.learning import check_unchanged, refuse_balanced
 from maxcosine.estimators.parameters import check_parameters
 from maxcosine.estimators.record_streams import how_known, open_records, tell_new_columns
 from maxcosine.features import Features
-from maxcosine.records import RecordOptions, RecordSchema
+from maxcosine.records import RecordOptions
 from maxcosine.rules.rule import Rule
 from maxcosine.training import StreamLearner
 
@@ -43,7 +44,8 @@ class RecordMethods:
             Files in CSV, TSV, JSON lines, Parquet or Arrow IPC, plain, gzip or zstd; pandas, polars, pyarrow and
             whatever exports Arrow data; or dicts of column to value.
         label : str
-            The column of the labels. They keep their type if they are whole numbers or booleans; CSV has texts.
+            The column of the labels. Whole numbers and booleans keep their type; so do
+            texts in memory that look like them.
         **options : dict
             The parameters of `maxcosine.records.RecordOptions`: `weight`, `numeric`, `categorical`, `text`, `drop`,
             `ngrams` and `chars`; and of `maxcosine.data.ReadOptions`, for example `exact=True` for features without
@@ -126,8 +128,8 @@ class _EstimatorSettings:
 
     def new_model(self, labels: Sequence[str], features: Features) -> Any:
         """Return a model that has learnt nothing, with classes in the type of the label column."""
-        estimator, schema = self._estimator, self._stream.options.schema
-        classes = native_labels(labels, schema)[: estimator._n_first(np.array(labels))]
+        estimator = self._estimator
+        classes = _native_labels(self._stream)[: estimator._n_first(np.array(labels))]
         model = estimator._new_model(np.sort(classes), features, np.dtype(self._stream.options.dtype), closed=False)
         model.await_classes()
         return model
@@ -137,12 +139,14 @@ class _EstimatorSettings:
         self._estimator._prepare(model)
 
 
-def native_labels(labels: Sequence[str], schema: RecordSchema | None) -> np.ndarray:
-    """Return labels in the type that the label column has: whole numbers, booleans, or else texts."""
-    stored = None if schema is None or schema.label is None else schema.label.stored
-    if stored == "integer":
-        return np.array([int(label) for label in labels])
-    return np.array([label == "true" for label in labels] if stored == "boolean" else labels)
+def _native_labels(stream: Stream) -> np.ndarray:
+    """Return the labels of a stream as whole numbers, booleans or texts; texts in memory stay texts."""
+    labels, schema = stream.labels.names, stream.options.schema
+    assert schema is not None
+    assert schema.label is not None
+    if schema.label_type == "text" or (schema.label.stored == "string" and not isinstance(stream.inputs, Inputs)):
+        return np.array(labels)
+    return np.array([label == "true" if schema.label_type == "boolean" else int(label) for label in labels])
 
 
 def _learn(estimator: Any, model: Any, source: Any, options: ReadOptions) -> Any:
@@ -164,6 +168,6 @@ def _weighted(batch: RowBatch, stream: Stream, class_weight: Any) -> RowBatch:
     """Multiply the weights of the classes into those of the rows."""
     if not class_weight:
         return batch
-    labels = native_labels(stream.labels.names, stream.options.schema).tolist()
+    labels = _native_labels(stream).tolist()
     factors = np.array([float(class_weight.get(label, 1.0)) for label in labels])[batch.codes]
     return replace(batch, weights=factors if batch.weights is None else batch.weights * factors)

@@ -21,6 +21,7 @@ from maxcosine.records.schema import Column, RecordSchema, SchemaError
 
 NO_NUMBER = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None"]
 LARGEST_WHOLE = 2.0**53  # float64 has every whole number up to it
+_LARGEST_TEXTS = pa.array([f"{LARGEST_WHOLE:.0f}", f"-{LARGEST_WHOLE:.0f}"])
 
 NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _DIGITS = r"^-?[0-9]+$"
@@ -51,12 +52,11 @@ def convert(values: Any, column: Column, largest: float = np.finfo(np.float64).m
 
     Numbers beyond `largest` are bad, too.
     """
-    values = plain(values)
-    if column.kind is None or pa.types.is_null(values.type):
-        return Converted(pa.nulls(len(values), TYPES[column.kind]), {})
-    bad = _not_utf8(values, column)
-    if bad:
-        values = pc.if_else(pa.array(np.isin(np.arange(len(values)), list(bad))), pa.scalar(None, values.type), values)
+    values, bad = valid(values, f"the text of {column.name!r} is not UTF-8; convert the file to UTF-8")
+    if pa.types.is_null(values.type):
+        return Converted(pa.nulls(len(values), TYPES[column.kind]), bad)
+    if column.kind is None:
+        return Converted(pa.nulls(len(values), TYPES[None]), bad)
     made = CONVERSIONS[column.kind](values, bad, column)
     if column.kind == "number" and pc.any(outside := pc.greater(pc.abs(made), largest)).as_py():
         message = f"of {column.name!r} is not finite, or too large for its type; leave it out, or scale the column down"
@@ -64,11 +64,15 @@ def convert(values: Any, column: Column, largest: float = np.finfo(np.float64).m
     return Converted(made, bad)
 
 
-def _not_utf8(values: Any, column: Column) -> dict[int, str]:
-    """Return the rows whose strings are not UTF-8: readers do not look."""
+def valid(values: Any, message: str = "") -> tuple[Any, dict[int, str]]:
+    """Return values in their plain form, without strings that are not UTF-8, and the rows of these.
+
+    Readers do not look.
+    """
+    values = plain(values)
     try:
         values.validate(full=True)
-        return {}
+        return values, {}
     except pa.ArrowInvalid:
         pass
     bad = {}
@@ -76,14 +80,18 @@ def _not_utf8(values: Any, column: Column) -> dict[int, str]:
         try:
             value.as_py()
         except UnicodeDecodeError:
-            bad[row] = f"the text of {column.name!r} is not UTF-8; convert the file to UTF-8"
-    return bad
+            bad[row] = message
+    rows = np.arange(len(values))
+    return values.take(pa.array(rows, mask=np.isin(rows, list(bad)))), bad
 
 
-def convert_table(table: Any, schema: RecordSchema, largest: float) -> tuple[dict[str, Any], dict[int, str]]:
+def convert_table(
+    table: Any, schema: RecordSchema, largest: float, any_types: bool = False
+) -> tuple[dict[str, Any], dict[int, str]]:
     """Convert the columns of a schema, by name; return them, and the bad rows with the reasons.
 
-    A column that the table does not have is missing in each row.
+    A column that the table does not have is missing in each row. With `any_types`, values of a type that the kind of
+    their column cannot have are in bad rows, too.
     """
     found, bad = dict(flat_columns(table)), dict[int, str]()
     columns = {}
@@ -91,10 +99,58 @@ def convert_table(table: Any, schema: RecordSchema, largest: float) -> tuple[dic
         values = found.get(column.name)
         if values is None:
             values = pa.nulls(len(table))
-        columns[column.name], wrong = convert(values, column, largest)
+            if any_types:
+                _add_other_nesting(bad, found, column, schema)
+        try:
+            columns[column.name], wrong = convert(values, column, largest)
+        except SchemaError as error:
+            if not any_types:
+                raise
+            columns[column.name] = pa.nulls(len(table), TYPES[column.kind])
+            wrong = dict.fromkeys(rows_with_values(values), str(error))
         for row, message in wrong.items():
             bad.setdefault(row, message)
     return columns, bad
+
+
+def check_types(table: Any, schema: RecordSchema) -> None:
+    """Refuse a table with a column of a type that its kind cannot have."""
+    found = dict(flat_columns(table.slice(0, 0)))
+    for column in schema.all_columns:
+        if column.name in found:
+            convert(found[column.name], column)
+        else:
+            inside = [name for name in found if name.startswith(f"{column.name}.")]
+            if inside and not any(one.name in inside for one in schema.all_columns):
+                raise SchemaError(f"the column {column.name!r} holds objects; leave it out, or train again")
+
+
+def rows_with_values(values: Any) -> list[int]:
+    """Return the rows where a value is not missing; a list without items, and of nulls only, says nothing."""
+    values = valid(values)[0]
+    known = np.asarray(pc.is_valid(values))
+    if is_string(values.type):
+        known &= np.asarray(pc.fill_null(pc.not_equal(values, ""), False))
+    if is_list(values.type):
+        rows = np.repeat(np.arange(len(values)), np.asarray(pc.fill_null(pc.list_value_length(values), 0)))
+        known = np.isin(np.arange(len(values)), rows[np.asarray(pc.is_valid(values.flatten()))])
+    return [int(row) for row in np.flatnonzero(known)]
+
+
+def _add_other_nesting(bad: dict[int, str], found: dict[str, Any], column: Column, schema: RecordSchema) -> None:
+    """Note the rows that hold an object instead of a value, or a value instead of an object."""
+    known = schema.known_names
+    for name, values in found.items():
+        if name in known:
+            continue
+        if name.startswith(f"{column.name}."):
+            message = f"the column {column.name!r} holds an object here, and a value or nothing in the first rows"
+        elif column.name.startswith(f"{name}."):
+            message = f"the column {name!r} holds a value here, and an object in the first rows"
+        else:
+            continue
+        for row in rows_with_values(values):
+            bad.setdefault(row, f"{message}; give it the same form everywhere, or leave it out with --drop")
 
 
 def flat_columns(table: Any) -> Iterator[tuple[str, Any]]:
@@ -125,7 +181,15 @@ def plain(values: Any) -> Any:
         return plain(values.dictionary).take(values.indices)
     if is_string(values.type) and values.type != pa.string():
         return values.cast(pa.string())
+    if is_list(values.type) and pa.types.is_null(values.type.value_type):
+        return _list_of(pa.nulls, values)  # of JSON, pyarrow's own has no items
     return values
+
+
+def _list_of(items: Callable[[int], Any], lists: Any) -> Any:
+    """Return lists of the same lengths, with the items that a function gives for their number."""
+    ends = np.cumsum([0, *np.asarray(pc.fill_null(pc.list_value_length(lists), 0)).tolist()])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items(int(ends[-1])), mask=pc.is_null(lists))
 
 
 def _empty(values: Any) -> Any:
@@ -184,7 +248,7 @@ def _refuse_type(values: Any, column: Column) -> SchemaError:
 def _to_number(values: Any, bad: dict[int, str], column: Column) -> Any:
     if is_string(values.type):
         made = _parse_numbers(values, bad, column)
-    elif pa.types.is_integer(values.type):
+    elif pa.types.is_integer(values.type) or (pa.types.is_decimal(values.type) and values.type.scale <= 0):
         made = values.cast(pa.float64(), safe=False)
         _refuse_large(values, made, bad, column)
     elif is_number(values.type) or pa.types.is_boolean(values.type):
@@ -210,16 +274,19 @@ def _parse_numbers(strings: Any, bad: dict[int, str], column: Column) -> Any:
 
 def _refuse_large(values: Any, made: Any, bad: dict[int, str], column: Column) -> None:
     """Note whole numbers that float64 may not have."""
-    large = pc.greater(pc.abs(made), LARGEST_WHOLE)
+    large = pc.greater_equal(pc.abs(made), LARGEST_WHOLE)
     if not pc.any(large).as_py():
         return
     if is_string(values.type):
         large = pc.and_(large, pc.match_substring_regex(values, _DIGITS))
+    large = pc.and_(large, pc.invert(pc.is_in(values.cast(pa.string()), value_set=_LARGEST_TEXTS)))
     _add_bad(bad, large, values, lambda found: too_large(found, column.name))
 
 
-def too_large(found: str, column: str) -> str:
+def too_large(found: str, column: str, is_category: bool = False) -> str:
     """Return the message about a whole number beyond 2^53."""
+    if is_category:
+        return f"the whole number {found} of {column!r} is too large to be read exactly; write it as a string"
     return (
         f"the whole number {found} of {column!r} is beyond 2^53, where numbers lose digits; if it is an id, say so "
         f"with --categorical {column}"
@@ -250,8 +317,7 @@ def _checked(strings: Any, bad: dict[int, str], column: Column) -> Any:
     starts, letters = texts_of(strings)
     if (letters[starts[0] : starts[-1]] == 0).any():
         nul = pc.match_substring(strings, "\0")
-        message = f"there is a NUL byte in {column.name!r}; is the file in another encoding than UTF-8?"
-        _add_bad(bad, nul, strings, lambda _: message)
+        _add_bad(bad, nul, strings, lambda _: _nul_message(column))
     return strings
 
 
@@ -284,15 +350,18 @@ def _microseconds(dates: Any) -> Any:
     if pa.types.is_timestamp(dates.type):
         # Without its zone, a timestamp is in UTC.
         dates = dates.cast(pa.timestamp(dates.type.unit))
+        if dates.type.unit == "ns":  # casts round towards 1970
+            dates = pc.floor_temporal(dates, unit="microsecond")
     return dates.cast(pa.timestamp("us"), safe=False)
 
 
 def parse_dates(strings: Any) -> tuple[Any, Any]:
     """Return the dates that strings in ISO 8601 stand for, and where there is a string that is no date."""
-    try:
-        return strings.cast(pa.timestamp("us")), pa.scalar(False)
-    except pa.ArrowInvalid:
-        pass
+    for unit in ("us", "ns"):
+        try:
+            return _microseconds(strings.cast(pa.timestamp(unit))), pa.scalar(False)
+        except pa.ArrowInvalid:
+            pass
     kinds = pc.dictionary_encode(strings)
     dates = pa.array([_parse_date(text) for text in kinds.dictionary.to_pylist()], pa.timestamp("us"))
     made = dates.take(kinds.indices)
@@ -300,22 +369,34 @@ def parse_dates(strings: Any) -> tuple[Any, Any]:
 
 
 def _parse_date(text: str) -> Any:
-    zoned = bool(pc.match_substring_regex(pa.scalar(text), _ZONE).as_py()) and ":" in text
-    kind = pa.timestamp("us", "UTC" if zoned else None)
-    try:
-        return pa.scalar(text).cast(kind).cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return None
+    zone = "UTC" if ":" in text and pc.match_substring_regex(pa.scalar(text), _ZONE).as_py() else None
+    for unit in ("us", "ns"):
+        try:
+            return _microseconds(pa.array([text]).cast(pa.timestamp(unit, zone)))[0]
+        except pa.ArrowInvalid:
+            pass
+    return None
 
 
 def _to_set(values: Any, bad: dict[int, str], column: Column) -> Any:
     if not is_list(values.type):
         raise _refuse_type(values, column)
-    if pa.types.is_null(values.type.value_type):
-        return values.cast(pa.list_(pa.string()))
-    if not is_string(plain_type(values.type.value_type)):
+    items = plain(values.flatten())
+    if pa.types.is_null(items.type):
+        items = items.cast(pa.string())
+    if not is_string(items.type):
         raise _refuse_type(values, column)
-    return values.cast(pa.list_(pa.string()))
+    made = _list_of(lambda _: items, values)
+    starts, letters = texts_of(items)
+    if (letters[starts[0] : starts[-1]] == 0).any():
+        places = np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring(items, "\0"), False)))
+        rows = np.searchsorted(made.offsets, places, side="right") - 1
+        bad |= dict.fromkeys(rows.tolist(), _nul_message(column))
+    return made
+
+
+def _nul_message(column: Column) -> str:
+    return f"there is a NUL byte in {column.name!r}; is the file in another encoding than UTF-8?"
 
 
 def plain_type(kind: Any) -> Any:

@@ -141,7 +141,9 @@ def _pieces(column: Column, values: Any) -> Iterator[_Piece]:
     is_missing = np.asarray(pc.is_null(values))
     if column.kind == "number":
         numbers = np.asarray(pc.fill_null(values, 1.0))
-        yield _Piece("", _names(column.name), np.where(is_missing, NO_FEATURE, 0).astype(np.uint32), values=numbers)
+        if not is_missing.all():
+            names = np.where(is_missing, NO_FEATURE, 0).astype(np.uint32)
+            yield _Piece("", _names(column.name), names, values=numbers)
         yield _ranges(f"{column.name}=", numbers, is_missing)
     elif column.kind == "boolean":
         yield _categories(f"{column.name}=", values.cast(pa.string()))
@@ -159,10 +161,10 @@ def _pieces(column: Column, values: Any) -> Iterator[_Piece]:
 def _ranges(prefix: str, numbers: np.ndarray, is_missing: np.ndarray) -> _Piece:
     """Return in which range each number is: ten a decade, the same for all data."""
     places = np.searchsorted(RANGE_STARTS, np.abs(numbers), side="right")  # 0 for zero
-    found, keys = np.unique(np.where(numbers < 0, -places, places), return_inverse=True)
-    return _Piece(
-        prefix, _names(*map(_range_name, found.tolist())), np.where(is_missing, NO_FEATURE, keys).astype(np.uint32)
-    )
+    found, places_found = np.unique(np.where(numbers < 0, -places, places)[~is_missing], return_inverse=True)
+    keys = np.full(len(numbers), NO_FEATURE, np.uint32)
+    keys[~is_missing] = places_found
+    return _Piece(prefix, _names(*map(_range_name, found.tolist())), keys)
 
 
 def _range_name(place: int) -> str:
@@ -195,7 +197,7 @@ def _date_part(part: str, dates: Any) -> Any:
 
 def _set(prefix: str, lists: Any) -> _Piece:
     """Return each different string of each list, in the order of the list."""
-    rows = np.asarray(pc.list_parent_indices(lists))
+    rows = np.repeat(np.arange(len(lists)), np.asarray(pc.fill_null(pc.list_value_length(lists), 0)))
     found = pc.dictionary_encode(pc.list_flatten(lists))
     codes = np.asarray(pc.fill_null(found.indices, -1)).astype(np.int64)
     _, first = np.unique(rows * (len(found.dictionary) + 1) + codes, return_index=True)

@@ -7,6 +7,7 @@ strings are texts if they have more than three words on average, and else catego
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from maxcosine.records.conversion import (
     NO_NUMBER,
     NUMBER,
+    convert,
     flat_columns,
     is_date,
     is_list,
@@ -23,8 +25,9 @@ from maxcosine.records.conversion import (
     is_string,
     missing_as_null,
     parse_dates,
-    plain,
     plain_type,
+    to_strings,
+    valid,
 )
 from maxcosine.records.schema import Column, RecordOptions, RecordSchema, SchemaError
 
@@ -52,13 +55,16 @@ def infer_schema(table: Any, options: RecordOptions) -> RecordSchema:
     label, weight = (columns.pop(name, None) if name else None for name in (options.label, options.weight))
     if not columns:
         raise SchemaError("no column is left to learn from beside the label")
-    return RecordSchema(tuple(columns.values()), label, weight, options.drop, options.ngrams, options.chars)
+    label_type = "text" if label is None else _label_type(_first_rows(found[label.name]), label)
+    return RecordSchema(tuple(columns.values()), label, weight, label_type, options.drop, options.ngrams, options.chars)
 
 
 def column_of(name: str, values: Any, wanted: str | None = None) -> Column:
     """Return what a column is, given values of it."""
     kind = infer_kind(name, values, wanted)
-    return Column(name, kind, _stored(values.type), bool(len(values)) and values.null_count == 0)
+    column = Column(name, kind, _stored(values.type))
+    is_missing = kind is None or convert(values, column).values.null_count > 0
+    return replace(column, required=bool(len(values)) and not is_missing)
 
 
 def _stored(kind: Any) -> str | None:
@@ -75,7 +81,7 @@ def _stored(kind: Any) -> str | None:
 
 
 def _first_rows(values: Any) -> Any:
-    return plain(values.slice(0, SAMPLE_ROWS))
+    return valid(values.slice(0, SAMPLE_ROWS))[0]
 
 
 def infer_kind(name: str, values: Any, wanted: str | None = None) -> str | None:
@@ -137,3 +143,12 @@ def _kind_of_strings(strings: Any) -> str | None:
 
 def _all(flags: Any) -> bool:
     return bool(pc.all(flags).as_py())
+
+
+def _label_type(values: Any, column: Column) -> str:
+    """Return what labels are, for Python: whole numbers, booleans or texts."""
+    kind = infer_kind(column.name, values)
+    if kind == "boolean":
+        return "boolean"
+    texts = missing_as_null(to_strings(values, column)).drop_null()
+    return "integer" if kind == "number" and _all(pc.match_substring_regex(texts, r"^-?[0-9]+$")) else "text"

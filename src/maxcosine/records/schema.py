@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 KINDS = ("number", "boolean", "category", "date", "text", "set")
+LABEL_TYPES = ("integer", "boolean", "text")
 STORED = ("string", "integer", "float", "boolean", "strings")
 MAX_NGRAMS = 10
 MAX_CHARS = 20
@@ -126,6 +127,8 @@ class RecordSchema:
         The columns that become features, in the order of the first records.
     label, weight : Column or None
         The columns of labels, a category, and weights, a number.
+    label_type : {"integer", "boolean", "text"}
+        What the labels of the first rows look like, for Python.
     drop : tuple of str
         Columns that are left out.
     ngrams, chars
@@ -137,6 +140,7 @@ class RecordSchema:
     columns: tuple[Column, ...]
     label: Column | None = None
     weight: Column | None = None
+    label_type: str = "text"
     drop: tuple[str, ...] = ()
     ngrams: int = 1
     chars: tuple[int, int] | None = None
@@ -186,7 +190,7 @@ class RecordSchema:
     def _check(self) -> None:
         """Refuse values of wrong types."""
         names = [column.name for column in self.all_columns]
-        good = len(set(names)) == len(names)
+        good = len(set(names)) == len(names) and self.label_type in LABEL_TYPES
         good = good and all(isinstance(name, str) for name in [*names, *self.drop])
         for column in self.all_columns:
             good = good and column.kind in (None, *KINDS) and column.stored in (None, *STORED)

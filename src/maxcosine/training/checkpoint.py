@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 import shutil
 import sys
@@ -115,6 +116,7 @@ def clear_partial_files(path: Path) -> None:
 def differences(stored: dict[str, Any], data: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
     """Say how the data and options of a checkpoint differ from those of a training."""
     then, before = stored["data"], stored["options"]
+    options = json.loads(json.dumps(options))  # as checkpoints have them: tuples are lists
     if len(then) != len(data):
         found = [f"there were {len(then)} inputs and are {len(data)}"]
     else:
