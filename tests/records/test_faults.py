@@ -253,12 +253,17 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGED)
-@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("change", "format"),
+    [
+        (change, format)
+        for change in CHANGED
+        for format in ("csv", "jsonl", "parquet", "arrow")
+        if (change, format) != ("another type", "csv")  # CSV has strings only
+    ],
+)
 def test_the_next_file_may_not_lack_columns(tmp_path, change, format):
     row, message = CHANGED[change]
-    if change == "another type" and format == "csv":
-        pytest.skip("CSV has strings only")
     (tmp_path / "a.csv").write_bytes(CONTENTS["csv"])
     table = pa.Table.from_pylist([row] * 3)
     write = {"csv": as_csv, "jsonl": lambda table: json_lines(table.to_pylist()), "parquet": as_parquet}

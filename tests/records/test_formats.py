@@ -260,3 +260,18 @@ def test_inputs_are_named_or_in_memory():
         list(open_records({"a": 1}, ReadOptions(records=RecordOptions())).batches())
     with pytest.raises(TypeError, match="row 1 of the data is a int, and no dict"):
         list(open_records([{"a": 1}, 5], ReadOptions(records=RecordOptions())).batches())
+
+
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+def test_lists_of_json_may_begin_with_nulls(tmp_path, block_bytes):
+    (tmp_path / "data.jsonl").write_text('{"s":[null,null,"q","r"]}\n{"s":[]}\n{"s":[null]}\n{"s":["q"]}\n')
+    rows, _ = read(tmp_path / "data.jsonl", block_bytes=block_bytes)
+    assert rows == [{"s=q": 1.0, "s=r": 1.0}, {}, {}, {"s=q": 1.0}]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+def test_large_ids_are_exact(tmp_path, block_bytes):
+    ids = [2**53 + 1, 2**53, 0.5, -(2**53) - 1, 12345678901234567890, 2**70 + 1, None, "9"]
+    (tmp_path / "data.jsonl").write_bytes(json_lines([{"id": one} for one in ids]))
+    rows, _ = read(tmp_path / "data.jsonl", categorical="id", block_bytes=block_bytes)
+    assert [*rows[:6], rows[7]] == [{f"id={one}": 1.0} for one in ids if one is not None]

@@ -212,7 +212,7 @@ class TextBlock:
         found = self._records
         start, stop = self._span(number, number + 1)
         text = self.block.text(start, stop)
-        if not self.file.is_csv or number in found.open_quotes:
+        if not self.file.is_csv or number in found.open_quotes[: _MAX_OPEN_QUOTES - 1]:
             text = text.partition(b"\n")[0]
         return text.rstrip(b"\r\n")
 

@@ -350,7 +350,7 @@ def _converted(
     for table in read.tables:
         columns, wrong = convert_table(table, schema, largest, any_types=block.lacks_keys)
         if isinstance(block, TextBlock) and not block.file.is_csv:
-            wrong = {**_large_whole_numbers(block, table, schema, first), **wrong}
+            wrong = {**_large_whole_numbers(block, table, columns, schema, first), **wrong}
         bad |= {first + row: message for row, message in wrong.items()}
         parts.append(columns)
         first += len(table)
@@ -364,18 +364,27 @@ def _converted(
     return joined, dict(sorted(bad.items()))
 
 
-def _large_whole_numbers(block: TextBlock, table: Any, schema: RecordSchema, first: int) -> dict[int, str]:
-    """Return the rows of JSON with a whole number that lost digits when it was read as a float."""
-    found = {}
+def _large_whole_numbers(
+    block: TextBlock, table: Any, columns: dict[str, Any], schema: RecordSchema, first: int
+) -> dict[int, str]:
+    """Find whole numbers of JSON that lost digits when they were read as floats.
+
+    Categories get them as they are written; return the rows where they are numbers.
+    """
+    bad = dict[int, str]()
     kinds = {column.name: column.kind for column in schema.all_columns}
     for name, values in flat_columns(table):
-        if kinds.get(name) in ("number", "category") and pa.types.is_floating(values.type):
-            large = pc.greater_equal(pc.abs(values), LARGEST_WHOLE)
-            for row in np.flatnonzero(np.asarray(pc.fill_null(large, False))).tolist():
-                written = written_integer(block.text_of(first + row), name)
-                if written is not None and abs(written) > LARGEST_WHOLE:
-                    found[row] = too_large(repr(str(written)), name, kinds[name] == "category")
-    return found
+        if kinds.get(name) not in ("number", "category") or not pa.types.is_floating(values.type):
+            continue
+        large = pc.fill_null(pc.greater_equal(pc.abs(values), LARGEST_WHOLE), False)
+        lines = {row: block.text_of(first + row) for row in np.flatnonzero(np.asarray(large)).tolist()}
+        found = {row: written for row, line in lines.items() if (written := written_integer(line, name)) is not None}
+        if kinds[name] == "category" and found:
+            is_exact = pa.array(np.isin(np.arange(len(table)), list(found)))
+            columns[name] = pc.replace_with_mask(columns[name], is_exact, pa.array(map(str, found.values())))
+        elif kinds[name] == "number":
+            bad |= {row: too_large(repr(str(one)), name) for row, one in found.items() if abs(one) > LARGEST_WHOLE}
+    return bad
 
 
 def _bad_weights(weights: Any, name: str, purpose: str) -> dict[int, str]:

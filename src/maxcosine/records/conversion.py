@@ -283,10 +283,8 @@ def _refuse_large(values: Any, made: Any, bad: dict[int, str], column: Column) -
     _add_bad(bad, large, values, lambda found: too_large(found, column.name))
 
 
-def too_large(found: str, column: str, is_category: bool = False) -> str:
+def too_large(found: str, column: str) -> str:
     """Return the message about a whole number beyond 2^53."""
-    if is_category:
-        return f"the whole number {found} of {column!r} is too large to be read exactly; write it as a string"
     return (
         f"the whole number {found} of {column!r} is beyond 2^53, where numbers lose digits; if it is an id, say so "
         f"with --categorical {column}"
