@@ -74,12 +74,13 @@ nb::tuple py_tokenize(const Array<std::int64_t>& starts, const Array<std::uint8_
                         to_numpy(std::move(found.name_columns)));
 }
 
-nb::tuple py_find_records(const Array<std::uint8_t>& buffer, std::size_t start, std::size_t stop, char delimiter) {
+nb::tuple py_find_records(const Array<std::uint8_t>& buffer, std::size_t start, std::size_t stop, char delimiter,
+                          bool quotes) {
   require(start <= stop && stop <= buffer.size(), "start and stop must lie within the buffer");
   const auto* text = reinterpret_cast<const char*>(buffer.data());
   RecordStarts found = [&] {
     const nb::gil_scoped_release release;
-    return find_records(text + start, text + stop, delimiter);
+    return find_records(text + start, text + stop, delimiter, quotes);
   }();
   return nb::make_tuple(to_numpy(std::move(found.starts)), to_numpy(std::move(found.lines)), found.whole, found.n_lines,
                         found.is_open);
@@ -185,7 +186,7 @@ nb::tuple join_names_as(std::size_t n_rows, const std::vector<NamePiece>& pieces
 
 void bind_records(nb::module_& m) {
   m.attr("NO_FEATURE") = NO_FEATURE;
-  m.def("find_records", &py_find_records, "buffer"_a, "start"_a, "stop"_a, "delimiter"_a);
+  m.def("find_records", &py_find_records, "buffer"_a, "start"_a, "stop"_a, "delimiter"_a, "quotes"_a);
   m.def("check_json_lines", &py_check_json_lines, "buffer"_a, "starts"_a, "stop"_a);
   m.attr("MAX_JSON_DEPTH") = MAX_JSON_DEPTH;
   m.def("tokenize", &py_tokenize, "starts"_a, "letters"_a, "word_prefix"_a, "char_prefix"_a, nb::kw_only(), "bits"_a,

@@ -22,9 +22,9 @@ void expect(bool holds, const char* law) {
 }
 
 // Records begin one after another, and a block can be cut behind any whole record.
-void check_records(std::string_view text, char delimiter) {
+void check_records(std::string_view text, char delimiter, bool quotes) {
   const char *const begin = text.data(), *const stop = begin + text.size();
-  const RecordStarts all = find_records(begin, stop, delimiter);
+  const RecordStarts all = find_records(begin, stop, delimiter, quotes);
   for (std::size_t k = 0; k < all.starts.size(); ++k) {
     expect(all.starts[k] >= 0 && all.starts[k] < std::int64_t(text.size()), "a record starts in the text");
     expect(k == 0 || (all.starts[k - 1] < all.starts[k] && all.lines[k - 1] < all.lines[k]), "starts and lines rise");
@@ -33,7 +33,7 @@ void check_records(std::string_view text, char delimiter) {
     (void)check_json_line(start, end_of_line(start, stop));
   }
   const char* const cut = begin + all.whole;
-  const RecordStarts first = find_records(begin, cut, delimiter), second = find_records(cut, stop, delimiter);
+  const RecordStarts first = find_records(begin, cut, delimiter, quotes), second = find_records(cut, stop, delimiter, quotes);
   expect(first.whole == all.whole && !first.is_open && second.whole == 0, "what is whole stays so");
   expect(first.starts.size() + second.starts.size() == all.starts.size(), "a cut behind a whole record loses none");
   expect(first.n_lines + second.n_lines == all.n_lines, "a cut loses no line");
@@ -77,7 +77,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::vector<char> memory(data + 1, data + size);  // a sanitizer sees reads beyond its end
   const std::string_view text(memory.data(), memory.size());
-  for (const char delimiter : {'\0', ',', '\t'}) check_records(text, delimiter);
+  for (const char delimiter : {'\0', ',', '\t'}) {
+    check_records(text, delimiter, false);
+    if (delimiter != '\0') check_records(text, delimiter, true);
+  }
   check_tokens(text, data[0]);
   return 0;
 }

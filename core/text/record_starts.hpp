@@ -1,6 +1,7 @@
 // Where the records of a block of text begin: lines, or rows of CSV, whose quoted fields may have line ends.
 //
-// As in RFC 4180, a quote opens a field only at the start of the field, and two quotes in a quoted field are one.
+// As in RFC 4180, a quote opens a field only at the start of the field, and two quotes in a quoted field are one. Where
+// fields are not quoted, a row is a line.
 #pragma once
 
 #include <algorithm>
@@ -51,13 +52,13 @@ struct RecordStarts {
   return p == stop || (p + 1 == stop && *p == '\r');
 }
 
-// The records from `text` to `stop`; `delimiter` is that of CSV, or 0 for lines.
-[[nodiscard]] inline RecordStarts find_records(const char* text, const char* stop, char delimiter) {
+// The records from `text` to `stop`; `delimiter` is that of CSV, or 0 for lines, and `quotes` says if fields are quoted.
+[[nodiscard]] inline RecordStarts find_records(const char* text, const char* stop, char delimiter, bool quotes) {
   RecordStarts found;
   for (const char* p = text; p < stop;) {
     std::int64_t lines_within = 0;
     const char* end;
-    if (delimiter == 0) {
+    if (!quotes) {
       const void* newline = std::memchr(p, '\n', static_cast<std::size_t>(stop - p));
       end = newline == nullptr ? stop : static_cast<const char*>(newline);
     } else {

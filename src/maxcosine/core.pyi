@@ -250,8 +250,10 @@ def square_norms(indptr: Array, values: Array) -> Array: ...
 NO_FEATURE: int
 """The key of a feature that a row does not have."""
 
-def find_records(buffer: Array, start: int, stop: int, delimiter: str) -> tuple[Array, Array, int, int, bool]:
-    """Find the records of a block of text; `delimiter` is that of CSV, or NUL for lines.
+def find_records(
+    buffer: Array, start: int, stop: int, delimiter: str, quotes: bool
+) -> tuple[Array, Array, int, int, bool]:
+    """Find the records of a block of text; `delimiter` is that of CSV, or NUL for lines; fields may have `quotes`.
 
     Returns where those that are not blank start and on which lines, where the last one with a line end stops, how many
     lines there are, and whether the text ends within quotes.

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from maxcosine import OnePassClassifier
-from maxcosine.data import StreamError
+from maxcosine.data import ReadOptions, Stream, StreamError
 from maxcosine.data.options import MAX_LINE_BYTES
 from maxcosine.records import RecordOptions
 from tests.cli.examples import outcome as command_outcome
@@ -391,3 +391,15 @@ def test_options_name_columns_that_exist(tmp_path):
         with pytest.raises(StreamError, match="there is no column 'q'; the columns are n, c, y"):
             read(tmp_path / "a.csv", label="y", **options)
     assert RecordOptions(text="c").kind_of("c") == "text"
+
+
+def test_quotes_in_tsv_are_characters_unless_the_header_is_quoted(tmp_path):
+    path = tmp_path / "messages.tsv"
+    path.write_text('label\ttext\nham\t"Ok lar...\nspam\tcall "now"\nham\tlater"\n')
+    stream = Stream(path, ReadOptions(records=RecordOptions(label="label", text="text"), keep_columns=("*",)))
+    texts = [text for batch in stream.batches() for text in batch.kept_columns["text"].to_pylist()]
+    assert texts == ['"Ok lar...', 'call "now"', 'later"']
+    path.write_text('"label"\t"text"\n"ham"\t"two\nlines"\n"spam"\t"a ""b"""\n')
+    stream = Stream(path, ReadOptions(records=RecordOptions(label="label", text="text"), keep_columns=("*",)))
+    texts = [text for batch in stream.batches() for text in batch.kept_columns["text"].to_pylist()]
+    assert texts == ["two\nlines", 'a "b"']

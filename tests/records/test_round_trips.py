@@ -46,6 +46,8 @@ def test_csv_of_python_is_read_back_exactly(tmp_path_factory, rows, line_end, de
     text = io.StringIO(newline="")
     if any("\r" in field for row in rows for field in row):  # older Pythons quote it only if lines end in CR LF
         quoting = csv.QUOTE_ALL
+    if delimiter == "\t":  # without quotes in the header, they are characters like any other
+        quoting = csv.QUOTE_ALL
     writer = csv.writer(text, delimiter=delimiter, lineterminator=line_end, quoting=quoting)
     starts = []
     for row in [["x", "y", "z"], *rows]:
@@ -162,7 +164,9 @@ def test_any_lines_are_rows_or_bad_lines(tmp_path_factory, lines, sizes):
 @given(text=st.binary(max_size=60), cut=st.integers(0, 60), delimiter=st.sampled_from("\0,\t"))
 def test_a_block_can_be_cut_behind_any_whole_record(text, cut, delimiter):
     def records(part):
-        starts, lines, whole, n_lines, _ = core.find_records(np.frombuffer(part, np.uint8), 0, len(part), delimiter)
+        starts, lines, whole, n_lines, _ = core.find_records(
+            np.frombuffer(part, np.uint8), 0, len(part), delimiter, True
+        )
         return list(zip(starts.tolist(), lines.tolist(), strict=True)), whole, n_lines
 
     everything, _, n_lines = records(text)

@@ -52,6 +52,8 @@ class RecordText:
         self.title, self._name, self._format = title, name, format
         self.delimiter = ""
         self.header: list[str] = []
+        self.has_quotes = False
+        """Whether fields may be quoted: in CSV, and in TSV if the header is."""
         self.mark_bytes = 0
         """Bytes of the byte order mark that the input begins with."""
 
@@ -75,8 +77,9 @@ class RecordText:
             return True
         first_line = text.lstrip(b"\r\n").partition(b"\n")[0].decode(errors="replace")
         delimiter = "\t" if format == "tsv" else max(_DELIMITERS, key=first_line.count)
+        self.has_quotes = delimiter != "\t" or first_line.startswith('"')
         letters = np.frombuffer(text, np.uint8)
-        starts, _, whole, _, is_open = core.find_records(letters, 0, len(letters), delimiter)
+        starts, _, whole, _, is_open = core.find_records(letters, 0, len(letters), delimiter, self.has_quotes)
         if len(starts) < 2 and not (len(starts) and whole > starts[0]) and not is_all:
             return False
         if not len(starts):
@@ -96,7 +99,8 @@ class RecordText:
         except UnicodeDecodeError:
             raise StreamError(f"{self.title}: the header is not UTF-8; convert the file to UTF-8") from None
         try:
-            names = next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True))
+            quoting: Any = csv.QUOTE_MINIMAL if self.has_quotes else csv.QUOTE_NONE
+            names = next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True, quoting=quoting))
         except csv.Error as error:
             raise StreamError(
                 f"{self.title}: the header cannot be read: {error}; is this CSV, with line ends as LF or CR LF?"
@@ -117,7 +121,7 @@ class RecordText:
         if not self.is_csv:
             return buffer.rfind(b"\n", seen, stop) + 1
         start += len(_BYTE_ORDER_MARK) if buffer.startswith(_BYTE_ORDER_MARK, start, stop) else 0
-        whole = core.find_records(np.frombuffer(buffer, np.uint8), start, stop, self.delimiter)[2]
+        whole = core.find_records(np.frombuffer(buffer, np.uint8), start, stop, self.delimiter, self.has_quotes)[2]
         return start + whole if whole else 0
 
 
@@ -179,7 +183,7 @@ class TextBlock:
         starts, lines, open_quotes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], list[int]()
         while True:
             found, on_lines, _, n_lines, is_open = core.find_records(
-                letters, begin, self.block.stop, self.file.delimiter or "\0"
+                letters, begin, self.block.stop, self.file.delimiter or "\0", self.file.has_quotes
             )
             starts.append(found + (begin - core.PADDING))
             lines.append(on_lines + np.int64(n_before))
@@ -294,6 +298,8 @@ class TextBlock:
         starts, first = self._records.starts, self._n_header_rows
         doubtful = set((np.searchsorted(starts, places, side="right") - 1).tolist()) if places else set[int]()
         delimiter = re.escape(self.file.delimiter.encode())
+        if not self.file.has_quotes:
+            return [number for number in sorted(doubtful) if number >= first]
         quoted = re.compile(rb'(^|%b)"(?:[^"]|"")*(?:"|$)' % delimiter)
         return [
             number
@@ -313,7 +319,10 @@ class TextBlock:
             return "skip"
 
         csv_options = pyarrow.csv.ParseOptions(
-            delimiter=self.file.delimiter, newlines_in_values=True, invalid_row_handler=note
+            delimiter=self.file.delimiter,
+            quote_char='"' if self.file.has_quotes else False,
+            newlines_in_values=True,
+            invalid_row_handler=note,
         )
         reading = pyarrow.csv.ReadOptions(
             use_threads=False, block_size=len(text) + 1, column_names=self.file.header, encoding="utf8"
