@@ -18,7 +18,8 @@ from maxcosine.data.raw_block import ReadRecords
 from maxcosine.records import RecordSchema
 from maxcosine.records.conversion import is_list, is_string, plain
 
-_GROUP_ROWS = 4096
+_BATCH_BYTES, _BATCH_ROWS = 4 << 20, 1 << 16
+"""Rows of Parquet are read in batches of about so many bytes, and at most so many rows."""
 
 
 @dataclass
@@ -98,7 +99,7 @@ class TableFile:
         """Read the rows after the first `skipped` ones."""
         first, previous = 0, None
         try:
-            for batch in self._batches(skipped):
+            for batch in self._batches():
                 if first + len(batch) > skipped or not len(batch):
                     cut = max(0, skipped - first)
                     _check(batch)
@@ -114,8 +115,8 @@ class TableFile:
             previous.is_last = True
             yield previous
 
-    def _batches(self, skipped: int) -> Generator[Any, None, None]:
-        """Give batches of rows; groups of Parquet that are skipped as a whole are empty batches of their length."""
+    def _batches(self) -> Generator[Any, None, None]:
+        """Give batches of rows."""
         if self._arrow is not None:
             for k in range(self._arrow.num_record_batches):
                 yield self._arrow.get_batch(k)
@@ -124,7 +125,10 @@ class TableFile:
         assert self._parquet is not None
         n_groups = self._parquet.num_row_groups
         for k in range(n_groups):
-            yield from self._parquet.iter_batches(_GROUP_ROWS, row_groups=[k], use_threads=False)
+            group = self._parquet.metadata.row_group(k)
+            n_rows = _BATCH_BYTES * group.num_rows // max(1, group.total_byte_size)
+            size = max(1, min(n_rows, _BATCH_ROWS))
+            yield from self._parquet.iter_batches(size, row_groups=[k], use_threads=False)
             self.position = self._size * (k + 1) // n_groups
 
 
