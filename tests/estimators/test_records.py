@@ -77,6 +77,13 @@ def test_labels_keep_the_type_of_their_column(labels, classes):
     assert type(learner.predict(data)[0].item()) is type(classes[0])
 
 
+def test_labels_of_another_type_are_refused_in_plain_words():
+    rows = [{"x": "ab"[k % 2], "y": k % 2} for k in range(1200)]
+    for make in (OnePassClassifier, MCPClassifier, lambda: MCPClassifier(class_weight={1: 2.0})):
+        with pytest.raises(StreamError, match=r"'other'.*(cannot be added|write them alike)|write them alike"):
+            make().fit_records([*rows, {"x": "c", "y": "other"}], label="y")
+
+
 def test_a_class_that_comes_late_is_added_in_the_type_of_the_others():
     data = pd.concat([mails(50, labels=(7, 3)), mails(50, labels=(12, 3))])
     for learner in (OnePassClassifier(), MCPClassifier(), MCPClassifier(multiclass="joint")):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from maxcosine.data import ReadOptions, RowBatch, Stream
+from maxcosine.data import ReadOptions, RowBatch, Stream, StreamError
 from maxcosine.data.inputs import Inputs
 from maxcosine.estimators.fitted import lock_of, set_model, set_trace
 from maxcosine.estimators.learning import check_unchanged, refuse_balanced
@@ -129,7 +129,7 @@ class _EstimatorSettings:
     def new_model(self, labels: Sequence[str], features: Features) -> Any:
         """Return a model that has learnt nothing, with classes in the type of the label column."""
         estimator = self._estimator
-        classes = _native_labels(self._stream)[: estimator._n_first(np.array(labels))]
+        classes = _native_labels(labels[: estimator._n_first(np.array(labels))], self._stream)
         model = estimator._new_model(np.sort(classes), features, np.dtype(self._stream.options.dtype), closed=False)
         model.await_classes()
         return model
@@ -139,14 +139,22 @@ class _EstimatorSettings:
         self._estimator._prepare(model)
 
 
-def _native_labels(stream: Stream) -> np.ndarray:
-    """Return the labels of a stream as whole numbers, booleans or texts; texts in memory stay texts."""
-    labels, schema = stream.labels.names, stream.options.schema
+def _native_labels(labels: Sequence[str], stream: Stream) -> np.ndarray:
+    """Return labels of a stream as whole numbers, booleans or texts; texts in memory stay texts."""
+    schema = stream.options.schema
     assert schema is not None
     assert schema.label is not None
     if schema.label_type == "text" or (schema.label.stored == "string" and not isinstance(stream.inputs, Inputs)):
         return np.array(labels)
-    return np.array([label == "true" if schema.label_type == "boolean" else int(label) for label in labels])
+    if schema.label_type == "boolean":
+        return np.array([label == "true" for label in labels])
+    try:
+        return np.array([int(label) for label in labels])
+    except ValueError:
+        shown = ", ".join(map(repr, labels[:20]))
+        raise StreamError(
+            f"the first labels are whole numbers, and not all others: {shown}; write them alike"
+        ) from None
 
 
 def _learn(estimator: Any, model: Any, source: Any, options: ReadOptions) -> Any:
@@ -168,6 +176,6 @@ def _weighted(batch: RowBatch, stream: Stream, class_weight: Any) -> RowBatch:
     """Multiply the weights of the classes into those of the rows."""
     if not class_weight:
         return batch
-    labels = _native_labels(stream).tolist()
+    labels = _native_labels(stream.labels.names, stream).tolist()
     factors = np.array([float(class_weight.get(label, 1.0)) for label in labels])[batch.codes]
     return replace(batch, weights=factors if batch.weights is None else batch.weights * factors)
