@@ -324,6 +324,8 @@ def main() -> None:
     sizes = [options.size, 10 * options.size] if options.large else [options.size]
     for name in [options.only] if options.only else PARTS:
         found = environment()
+        if options.folder is not None:
+            options.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=options.folder) as scratch, threadpool_limits(1):
             measured = PARTS[name](Benchmarks(options.data, Path(scratch), options.repeats, sizes))
         sections = measured if isinstance(measured, list) else [measured]
