@@ -291,7 +291,8 @@ class Benchmarks:
             "each text has a word of its own, so that there are ever more different words",
             "Parquet without compression, in groups of rows of 60 MB",
             "ours: maxcosine train FILE --label label --threads 2 --model MODEL, OnePassClassifier with 2^20 columns",
-            "peak of the process, with its weights and the names of columns that it keeps",
+            "peak of the process, with its weights and the names of columns that it keeps; the model grows with the "
+            "columns that occur, up to 2^20, and while its arrays grow, there are two of them",
             f"the target for more data is {FLAT:g} times the peak of the first size",
         ]
         return Section("Peak memory", notes, results)
